@@ -1,0 +1,1 @@
+//! Makes the load: a plan in, a stream of progress and a recording out.

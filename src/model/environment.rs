@@ -1,0 +1,59 @@
+//! The fingerprint of where a figure was measured.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use utoipa::ToSchema;
+
+/// The generator host as the job found it. Null where the host does not say.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct HostSnapshot {
+    /// Kernel release (`uname -r`).
+    pub kernel: String,
+    /// Machine architecture (`uname -m`).
+    pub architecture: String,
+    /// Processor model as /proc/cpuinfo names it.
+    pub cpu_model: Option<String>,
+    /// Processors this process may run on.
+    pub cores: u32,
+    /// Memory in bytes.
+    pub memory_bytes: Option<u64>,
+    /// Soft descriptor limit of the process.
+    pub nofile_soft: u64,
+    /// Hard descriptor limit of the process.
+    pub nofile_hard: u64,
+    /// First ephemeral port.
+    pub port_range_low: Option<u32>,
+    /// Last ephemeral port.
+    pub port_range_high: Option<u32>,
+    /// Kernel clock source; anything but a vDSO-fast one makes stamps dear.
+    pub clock_source: Option<String>,
+    /// CPU quota of the control group, in cores.
+    pub cpu_quota_cores: Option<f64>,
+    /// benchd's own version.
+    pub benchd_version: String,
+}
+
+/// What results carry about their place of measurement.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Environment {
+    /// Short hash over everything that makes figures comparable: generator
+    /// host, benchd version, target software. Equal fingerprints may be compared.
+    pub fingerprint: String,
+    /// True when generator and target share one machine.
+    pub same_host: bool,
+    /// The generator host.
+    pub generator: HostSnapshot,
+    /// What the target says it runs (`Server` header), if it does.
+    pub target_software: Option<String>,
+}
+
+impl Environment {
+    /// Builds the environment and its fingerprint.
+    #[must_use]
+    pub fn new(generator: HostSnapshot, target_software: Option<String>, same_host: bool) -> Self {
+        let identity = serde_json::json!([generator, target_software, same_host]);
+        let digest = Sha256::digest(identity.to_string().as_bytes());
+        let fingerprint = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        Self { fingerprint, same_host, generator, target_software }
+    }
+}

@@ -1,0 +1,239 @@
+//! Who may be loaded. Default deny: loopback only, until a target is
+//! registered; link-local and metadata addresses never.
+
+use ipnet::IpNet;
+use serde::Deserialize;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use url::Url;
+
+/// A target as `benchd.toml` registers it (`[[targets]]`).
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RegisteredTarget {
+    /// The name jobs may use instead of a URL.
+    pub name: String,
+    /// Its URL. A job may load any path of this scheme, host and port.
+    pub url: String,
+    /// Its stub_status page.
+    pub stub_status: Option<String>,
+    /// Address ranges it may resolve to beside loopback and public ones;
+    /// private addresses need one that covers them.
+    #[serde(default)]
+    pub allowed_cidrs: Vec<IpNet>,
+    /// The most connections a job may open to it.
+    pub max_connections: Option<u32>,
+}
+
+/// All rules of one service.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TargetPolicy {
+    /// The registered targets.
+    pub targets: Vec<RegisteredTarget>,
+}
+
+/// Why a target may not be loaded.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Refusal(pub String);
+
+impl TargetPolicy {
+    /// The registered target of that name.
+    #[must_use]
+    pub fn named(&self, name: &str) -> Option<&RegisteredTarget> {
+        self.targets.iter().find(|target| target.name == name)
+    }
+
+    /// Decides whether `url`, whose host resolved to `addresses`, may be
+    /// loaded. Every address must pass, so that no answer of a resolver leads
+    /// the load elsewhere.
+    ///
+    /// # Errors
+    /// The refusal in words.
+    pub fn check(&self, url: &Url, addresses: &[IpAddr]) -> Result<(), Refusal> {
+        if addresses.is_empty() {
+            return Err(Refusal(format!("{} has no address", host_of(url))));
+        }
+        let entry = self.entry_for(url);
+        addresses.iter().try_for_each(|address| check_address(url, canonical(*address), entry))
+    }
+
+    /// The connection limit for `url`, when its entry has one.
+    #[must_use]
+    pub fn max_connections(&self, url: &Url) -> Option<u32> {
+        self.entry_for(url).and_then(|target| target.max_connections)
+    }
+
+    fn entry_for(&self, url: &Url) -> Option<&RegisteredTarget> {
+        self.targets.iter().find(|target| {
+            Url::parse(&target.url).is_ok_and(|known| {
+                known.scheme() == url.scheme()
+                    && known.host() == url.host()
+                    && known.port_or_known_default() == url.port_or_known_default()
+            })
+        })
+    }
+}
+
+fn check_address(url: &Url, address: IpAddr, entry: Option<&RegisteredTarget>) -> Result<(), Refusal> {
+    let host = host_of(url);
+    if is_never_allowed(address) {
+        return Err(Refusal(format!(
+            "{host} is refused: {address} is a link-local, metadata or multicast address, which benchd never loads"
+        )));
+    }
+    if address.is_loopback() {
+        return Ok(());
+    }
+    let Some(entry) = entry else {
+        return Err(Refusal(format!(
+            "{host} ({address}) is refused: only loopback targets may be loaded until the target is \
+             registered under [[targets]] in benchd.toml"
+        )));
+    };
+    let listed = entry.allowed_cidrs.iter().any(|range| range.contains(&address));
+    if listed || !is_private(address) {
+        return Ok(());
+    }
+    Err(Refusal(format!(
+        "{host} ({address}) is refused: a private address needs a range in allowed_cidrs of target {:?}",
+        entry.name
+    )))
+}
+
+fn host_of(url: &Url) -> &str {
+    url.host_str().unwrap_or("the target")
+}
+
+/// IPv4 addresses hidden in IPv6 forms come out as IPv4.
+fn canonical(address: IpAddr) -> IpAddr {
+    let IpAddr::V6(v6) = address else { return address };
+    if let Some(mapped) = v6.to_ipv4_mapped() {
+        return IpAddr::V4(mapped);
+    }
+    let s = v6.segments();
+    let embedded = |high: u16, low: u16| {
+        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
+        IpAddr::V4(Ipv4Addr::new(a, b, c, d))
+    };
+    match s {
+        // 6to4
+        [0x2002, high, low, ..] => embedded(high, low),
+        // NAT64, well-known prefix
+        [0x0064, 0xff9b, 0, 0, 0, 0, high, low] => embedded(high, low),
+        // IPv4-compatible, but for :: and ::1
+        [0, 0, 0, 0, 0, 0, high, low] if high != 0 => embedded(high, low),
+        // Teredo carries the client address inverted
+        [0x2001, 0, .., high, low] => embedded(!high, !low),
+        _ => address,
+    }
+}
+
+fn is_never_allowed(address: IpAddr) -> bool {
+    const METADATA_V4: [Ipv4Addr; 2] =
+        [Ipv4Addr::new(100, 100, 100, 200), Ipv4Addr::new(168, 63, 129, 16)];
+    const METADATA_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0x0ec2, 0, 0, 0, 0, 0, 0x0254);
+    match address {
+        IpAddr::V4(v4) => {
+            v4.is_link_local()
+                || v4.is_multicast()
+                || v4.is_unspecified()
+                || v4.is_broadcast()
+                || METADATA_V4.contains(&v4)
+        }
+        IpAddr::V6(v6) => {
+            v6.is_unicast_link_local() || v6.is_multicast() || v6.is_unspecified() || v6 == METADATA_V6
+        }
+    }
+}
+
+fn is_private(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => {
+            let [a, b, ..] = v4.octets();
+            // RFC 1918, RFC 6598 shared space, RFC 2544 benchmarking, 0.0.0.0/8, 240.0.0.0/4
+            v4.is_private()
+                || (a == 100 && (64..128).contains(&b))
+                || (a == 198 && (b == 18 || b == 19))
+                || a == 0
+                || a >= 240
+        }
+        IpAddr::V6(v6) => v6.is_unique_local(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{RegisteredTarget, TargetPolicy};
+    use url::Url;
+
+    fn check(policy: &TargetPolicy, url: &str, address: &str) -> Result<(), String> {
+        policy
+            .check(&Url::parse(url).unwrap(), &[address.parse().unwrap()])
+            .map_err(|refusal| refusal.to_string())
+    }
+
+    fn registered(url: &str, cidrs: &[&str]) -> TargetPolicy {
+        TargetPolicy {
+            targets: vec![RegisteredTarget {
+                name: "shop".into(),
+                url: url.into(),
+                stub_status: None,
+                allowed_cidrs: cidrs.iter().map(|c| c.parse().unwrap()).collect(),
+                max_connections: None,
+            }],
+        }
+    }
+
+    #[test]
+    fn only_loopback_may_be_loaded_at_first() {
+        let policy = TargetPolicy::default();
+        assert!(check(&policy, "http://127.0.0.1/", "127.0.0.1").is_ok());
+        assert!(check(&policy, "http://[::1]/", "::1").is_ok());
+        assert!(check(&policy, "http://x/", "::ffff:127.0.0.1").is_ok());
+        for address in ["10.0.0.1", "192.168.1.1", "93.184.216.34", "2606:4700::1111", "fd12::1"] {
+            let refusal = check(&policy, "http://x/", address).unwrap_err();
+            assert!(refusal.contains("benchd.toml"), "{refusal}");
+        }
+    }
+
+    #[test]
+    fn link_local_and_metadata_addresses_are_never_loaded() {
+        let everything = registered("http://x/", &["0.0.0.0/0", "::/0"]);
+        for address in [
+            "169.254.169.254",
+            "fe80::1",
+            "fd00:ec2::254",
+            "100.100.100.200",
+            "168.63.129.16",
+            "224.0.0.1",
+            "0.0.0.0",
+            "::",
+            "255.255.255.255",
+            "::ffff:169.254.169.254",
+            "2002:a9fe:a9fe::1",
+            "64:ff9b::a9fe:a9fe",
+            "::a9fe:a9fe",
+        ] {
+            assert!(check(&everything, "http://x/", address).is_err(), "{address}");
+        }
+    }
+
+    #[test]
+    fn a_private_address_needs_its_range_on_the_target() {
+        let listed = registered("http://shop.internal:8080/", &["10.1.0.0/16"]);
+        assert!(check(&listed, "http://shop.internal:8080/any/path", "10.1.2.3").is_ok());
+        assert!(check(&listed, "http://shop.internal:8080/", "10.2.0.1").is_err());
+        assert!(check(&listed, "http://shop.internal:9090/", "10.1.2.3").is_err());
+        assert!(check(&listed, "https://shop.internal:8080/", "10.1.2.3").is_err());
+        assert!(check(&registered("http://shop/", &[]), "http://shop/", "93.184.216.34").is_ok());
+    }
+
+    #[test]
+    fn one_bad_answer_among_good_ones_refuses_the_name() {
+        let policy = TargetPolicy::default();
+        let url = Url::parse("http://x/").unwrap();
+        let addresses = ["127.0.0.1".parse().unwrap(), "169.254.169.254".parse().unwrap()];
+        assert!(policy.check(&url, &addresses).is_err());
+        assert!(policy.check(&url, &[]).is_err());
+    }
+}

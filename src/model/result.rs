@@ -1,0 +1,153 @@
+//! The result document, the same from the API and from the command line.
+
+use crate::criteria::CriterionOutcome;
+use crate::environment::Environment;
+use crate::histogram::LatencySummary;
+use crate::recording::{Bytes, Connections, EndReason};
+use crate::verdict::Validity;
+use crate::{Counts, JobId, Verdict};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use utoipa::ToSchema;
+
+/// What a job measured, with its evidence, its validity and its verdict.
+/// Figures are over all trials; `trials` has each on its own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct RunResult {
+    /// The job.
+    pub job_id: JobId,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// One sentence a reviewer can read in a log.
+    pub summary: String,
+    /// Whether the figures mean what they seem to.
+    pub validity: Validity,
+    /// Each criterion with what was observed.
+    pub criteria: Vec<CriterionOutcome>,
+    /// The load as it was made.
+    pub load: LoadResult,
+    /// Attempts by class: `issued = ok + failures + aborted`.
+    pub counts: Counts,
+    /// Complete responses by status.
+    pub status_codes: BTreeMap<String, u64>,
+    /// Failed attempts by reason, in words.
+    pub failure_reasons: BTreeMap<String, u64>,
+    /// Length of the measuring window in seconds (summed over trials).
+    pub duration_s: f64,
+    /// Complete responses per second.
+    pub rps: f64,
+    /// Complete responses with an expected status, per second.
+    pub goodput_rps: f64,
+    /// Share of attempts without an expected answer, aborted ones left out; null without attempts.
+    pub error_ratio: Option<f64>,
+    /// Share of complete responses whose status is not 2xx; null without responses.
+    pub non_2xx_ratio: Option<f64>,
+    /// Bytes on the wire.
+    pub bytes: Bytes,
+    /// Connections.
+    pub connections: Connections,
+    /// Done − intended start of complete responses.
+    pub latency_ms: LatencySummary,
+    /// The same with failed attempts, timeouts at their limit.
+    pub latency_all_ms: LatencySummary,
+    /// TCP connects.
+    pub connect_ms: LatencySummary,
+    /// TLS handshakes.
+    pub tls_ms: LatencySummary,
+    /// First byte − sent.
+    pub ttfb_ms: LatencySummary,
+    /// Done − sent.
+    pub service_ms: LatencySummary,
+    /// Sent − intended start; only an open loop has it.
+    pub lateness_ms: LatencySummary,
+    /// Why the run ended.
+    pub ended: EndReason,
+    /// What the server is and what it counted.
+    pub server: ServerResult,
+    /// Where it was measured.
+    pub environment: Environment,
+    /// Remarks for the reader: limits met, what the figures leave out.
+    pub notes: Vec<String>,
+    /// Each trial on its own.
+    pub trials: Vec<TrialResult>,
+    /// Where to find the parts.
+    pub links: BTreeMap<String, String>,
+}
+
+/// The load as it was made.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct LoadResult {
+    /// `closed` or `open`.
+    pub model: String,
+    /// Connections asked for.
+    pub connections: u32,
+    /// Connections open at the same time, at most.
+    pub connections_achieved: u32,
+    /// `http1` or `http10`.
+    pub protocol: String,
+    /// Whether connections were kept.
+    pub keepalive: bool,
+    /// Which driver ran (`tokio`).
+    pub driver: String,
+    /// Generator threads.
+    pub threads: u32,
+}
+
+/// What the server is and what it counted.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ServerResult {
+    /// The `Server` header of the first good response.
+    pub software: Option<String>,
+    /// Body length of the first good response in bytes.
+    pub document_bytes: Option<u64>,
+    /// TLS version and cipher suite.
+    pub tls: Option<String>,
+    /// nginx's own counters over the job; null when it has no stub_status.
+    pub stub_status: Option<StubStatusResult>,
+}
+
+/// nginx's counters over the job, our polls subtracted.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct StubStatusResult {
+    /// Connections accepted, the poller's left out.
+    pub accepts: u64,
+    /// Connections that got a slot, the poller's left out.
+    pub handled: u64,
+    /// Requests, our polls left out: exactly the load when nobody else asked.
+    pub requests: u64,
+    /// `accepts - handled`: connections dropped for want of a slot.
+    pub dropped: u64,
+    /// Most open connections seen, the poller's included.
+    pub active_max: u64,
+    /// Every poll made for the job.
+    pub polls: u64,
+    /// Polls that brought no page.
+    pub polls_failed: u64,
+    /// Requests that nginx counted and this job did not send.
+    pub foreign_requests: u64,
+    /// Times a counter fell: nginx was restarted.
+    pub restarts: u32,
+}
+
+/// One trial on its own.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct TrialResult {
+    /// The trial, from 1.
+    pub trial: u32,
+    /// Attempts by class.
+    pub counts: Counts,
+    /// Length of its measuring window in seconds.
+    pub duration_s: f64,
+    /// Complete responses per second.
+    pub rps: f64,
+    /// Complete responses with an expected status, per second.
+    pub goodput_rps: f64,
+    /// Share of attempts without an expected answer.
+    pub error_ratio: Option<f64>,
+    /// Latency of complete responses.
+    pub latency_ms: LatencySummary,
+    /// CPU time of the generator's threads per thread and second, 0 to 1.
+    pub generator_cpu_ratio: Option<f64>,
+    /// Why it ended.
+    pub ended: EndReason,
+}

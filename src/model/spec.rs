@@ -1,0 +1,265 @@
+//! What a job asks for. [`JobSpec::parse`] is the one way in from outside: it
+//! names everything that is wrong with a document, not just the first thing.
+
+mod parse;
+
+use crate::Span;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use utoipa::ToSchema;
+
+pub use parse::{MAX_CONNECTIONS, MAX_THREADS, MAX_TRIALS};
+
+/// The criterion that stands when a job states none about errors.
+pub const DEFAULT_CRITERION: &str = "error_ratio < 0.01";
+
+/// One thing wrong with a document.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct FieldError {
+    /// JSON pointer (RFC 6901) to the field.
+    #[schema(example = "/load/connections")]
+    pub pointer: String,
+    /// What is wrong and what would be right.
+    #[schema(example = "0 is too small: connections is a whole number from 1 to 100000")]
+    pub detail: String,
+}
+
+/// A request to measure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JobSpec {
+    /// Which project the job belongs to.
+    #[serde(default = "default_name")]
+    #[schema(default = "default", example = "shop")]
+    pub project: String,
+    /// Which scenario of the project; the history of a scenario is comparable.
+    #[serde(default = "default_name")]
+    #[schema(default = "default", example = "home page")]
+    pub scenario: String,
+    /// The server under test; the name of a registered target is accepted, too.
+    pub target: TargetSpec,
+    /// The request that is sent over and over.
+    #[serde(default)]
+    pub request: RequestSpec,
+    /// How requests are offered.
+    #[serde(default)]
+    pub load: LoadSpec,
+    /// How often the whole measurement is made.
+    #[serde(default = "one")]
+    #[schema(default = 1, minimum = 1, maximum = 100)]
+    pub trials: u32,
+    /// Conditions on metrics, such as `latency_p99_ms < 500`.
+    #[serde(default)]
+    #[schema(example = json!(["latency_p99_ms < 500", "error_ratio < 0.1%"]))]
+    pub criteria: Vec<String>,
+    /// What the gate answers when no criterion can be decided.
+    #[serde(default)]
+    pub on_inconclusive: OnInconclusive,
+    /// Free labels to find the job by.
+    #[serde(default)]
+    #[schema(example = json!({"branch": "main", "commit": "4f2c9e1"}))]
+    pub labels: BTreeMap<String, String>,
+}
+
+/// The server under test.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TargetSpec {
+    /// The name it is registered under, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What is requested: an `http` or `https` URL.
+    #[schema(example = "http://127.0.0.1:8088/index.html")]
+    pub url: String,
+    /// Where its stub_status page is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = "http://127.0.0.1:8088/nginx_status")]
+    pub stub_status: Option<String>,
+    /// Accept any TLS certificate.
+    #[serde(default)]
+    pub insecure: bool,
+}
+
+/// The request that is sent over and over.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RequestSpec {
+    /// The method.
+    #[serde(default = "get")]
+    #[schema(default = "GET")]
+    pub method: String,
+    /// Header fields; `Host`, `User-Agent` and `Accept` have defaults.
+    #[serde(default)]
+    #[schema(example = json!({"Accept": "*/*"}))]
+    pub headers: BTreeMap<String, String>,
+    /// The body as text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+    /// The body in base64, for bodies that are no text; not beside `body`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body_base64: Option<String>,
+    /// Statuses that count as good: a status (`304`) or a class (`2xx`).
+    #[serde(default = "two_hundreds")]
+    #[schema(default = json!(["2xx"]))]
+    pub expect_status: Vec<String>,
+}
+
+/// Closed or open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LoadModel {
+    /// Each connection sends its next request when it has its answer.
+    #[default]
+    Closed,
+}
+
+/// The protocol spoken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Protocol {
+    /// HTTP/1.1.
+    #[default]
+    Http1,
+    /// HTTP/1.0, as ab speaks it.
+    Http10,
+}
+
+impl Protocol {
+    /// The protocol as it is written in JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Http1 => "http1",
+            Self::Http10 => "http10",
+        }
+    }
+}
+
+/// How requests are offered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LoadSpec {
+    /// The load model.
+    #[serde(default)]
+    pub model: LoadModel,
+    /// Connections, each with one request at a time.
+    #[serde(default = "fifty")]
+    #[schema(default = 50, minimum = 1, maximum = 100_000)]
+    pub connections: u32,
+    /// How many requests, exactly. With `duration`, whichever comes first ends the trial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1)]
+    pub requests: Option<u64>,
+    /// How long; `10s` when neither it nor `requests` is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, example = "30s")]
+    pub duration: Option<Span>,
+    /// Keep connections open between requests.
+    #[serde(default = "yes")]
+    #[schema(default = true)]
+    pub keepalive: bool,
+    /// Load before the window that enters no figure.
+    #[serde(default)]
+    #[schema(value_type = String, default = "0s", example = "2s")]
+    pub warmup: Span,
+    /// Time limit of one request, connecting included.
+    #[serde(default = "thirty_seconds")]
+    #[schema(value_type = String, default = "30s")]
+    pub timeout: Span,
+    /// The protocol.
+    #[serde(default)]
+    pub protocol: Protocol,
+    /// Generator threads; 1 when not given.
+    #[serde(default = "one")]
+    #[schema(default = 1, minimum = 1, maximum = 256)]
+    pub threads: u32,
+}
+
+/// What the gate answers when no criterion can be decided.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnInconclusive {
+    /// Let it through and say so.
+    #[default]
+    Warn,
+    /// Stop.
+    Fail,
+}
+
+impl Default for RequestSpec {
+    fn default() -> Self {
+        Self {
+            method: get(),
+            headers: BTreeMap::new(),
+            body: None,
+            body_base64: None,
+            expect_status: two_hundreds(),
+        }
+    }
+}
+
+impl Default for LoadSpec {
+    fn default() -> Self {
+        Self {
+            model: LoadModel::Closed,
+            connections: fifty(),
+            requests: None,
+            duration: Some(Span::from_secs(10)),
+            keepalive: true,
+            warmup: Span::default(),
+            timeout: thirty_seconds(),
+            protocol: Protocol::Http1,
+            threads: 1,
+        }
+    }
+}
+
+impl RequestSpec {
+    /// The body in bytes; empty when there is none.
+    #[must_use]
+    pub fn body_bytes(&self) -> Vec<u8> {
+        use base64::Engine as _;
+        match (&self.body, &self.body_base64) {
+            (Some(text), _) => text.clone().into_bytes(),
+            (None, Some(encoded)) => {
+                base64::engine::general_purpose::STANDARD.decode(encoded).unwrap_or_default()
+            }
+            (None, None) => Vec::new(),
+        }
+    }
+}
+
+/// True when `status` is among the expected ones (`"2xx"`, `"304"`).
+#[must_use]
+pub fn status_expected(expected: &[String], status: u16) -> bool {
+    let text = status.to_string();
+    expected.iter().any(|e| *e == text || (e.ends_with("xx") && e[..1] == text[..1]))
+}
+
+fn default_name() -> String {
+    "default".to_owned()
+}
+
+fn get() -> String {
+    "GET".to_owned()
+}
+
+fn two_hundreds() -> Vec<String> {
+    vec!["2xx".to_owned()]
+}
+
+fn thirty_seconds() -> Span {
+    Span::from_secs(30)
+}
+
+const fn one() -> u32 {
+    1
+}
+
+const fn fifty() -> u32 {
+    50
+}
+
+const fn yes() -> bool {
+    true
+}

@@ -1,0 +1,222 @@
+//! The run second by second: client figures beside stub_status.
+
+use crate::stub_status::{PollMoment, StubStatus, StubStatusPoll};
+use crate::{Tally, Timestamp, TrialRecording};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// A rest of the window shorter than this joins the second before it: a rate
+/// over a few milliseconds would be noise dressed as a figure.
+const SHORTEST_ROW_US: u64 = 250_000;
+
+/// One second of the measuring window. Null where there is no figure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct TimelineRow {
+    /// End of the second, wall clock.
+    pub time: Timestamp,
+    /// Seconds from the start of the measuring window to the end of this row.
+    pub elapsed_s: f64,
+    /// The trial, from 1.
+    pub trial: u32,
+    /// Attempts that ended in this second.
+    pub issued: u64,
+    /// Complete responses.
+    pub ok: u64,
+    /// Failed attempts and unexpected statuses.
+    pub errors: u64,
+    /// Complete responses per second.
+    pub rps: f64,
+    /// Complete responses with an expected status, per second.
+    pub goodput_rps: f64,
+    /// Share of attempts without an expected answer, 0 to 1.
+    pub error_ratio: Option<f64>,
+    /// Open connections at the end of the second.
+    pub connections: u64,
+    /// Median latency of complete responses.
+    pub latency_p50_ms: Option<f64>,
+    /// 90th percentile.
+    pub latency_p90_ms: Option<f64>,
+    /// 99th percentile.
+    pub latency_p99_ms: Option<f64>,
+    /// Largest latency.
+    pub latency_max_ms: Option<f64>,
+    /// Bytes received.
+    pub received_bytes: u64,
+    /// CPU time of the generator's threads per thread and second, 0 to 1.
+    pub generator_cpu_ratio: Option<f64>,
+    /// Open client connections as nginx counts them, without the poller's.
+    pub nginx_active: Option<u64>,
+    /// Connections whose request nginx is reading.
+    pub nginx_reading: Option<u64>,
+    /// Connections nginx is answering, without the poll itself.
+    pub nginx_writing: Option<u64>,
+    /// Idle or silent connections.
+    pub nginx_waiting: Option<u64>,
+    /// Connections accepted per second.
+    pub nginx_accepts_per_s: Option<f64>,
+    /// Requests per second, without the polls.
+    pub nginx_requests_per_s: Option<f64>,
+    /// Connections accepted and dropped for want of a slot, in this second.
+    pub nginx_dropped: Option<u64>,
+}
+
+/// The rows of one trial; several generators of one trial are merged.
+#[must_use]
+pub fn rows(generators: &[&TrialRecording], threads: u32) -> Vec<TimelineRow> {
+    let seconds = merged_seconds(generators);
+    let started_us = generators.iter().filter_map(|g| g.started_us).min().unwrap_or(0);
+    let trial = generators.first().map_or(0, |g| g.trial);
+    let polls: Vec<&StubStatusPoll> = generators.iter().flat_map(|g| &g.polls).collect();
+    let mut rows = Vec::with_capacity(seconds.len());
+    let mut end_us = 0;
+    for (connections, tally) in &seconds {
+        let start_us = end_us;
+        end_us += tally.span_us;
+        let nginx = NginxSecond::between(&polls, start_us as i64, end_us as i64);
+        rows.push(row(
+            Timestamp::from_micros(started_us + end_us as i64),
+            end_us,
+            trial + 1,
+            *connections,
+            tally,
+            threads,
+            &nginx,
+        ));
+    }
+    rows
+}
+
+/// The row of one second on its own, for live progress.
+#[must_use]
+pub fn live_row(
+    recording: &TrialRecording,
+    second: &crate::SecondRecord,
+    threads: u32,
+) -> TimelineRow {
+    let started_us = recording.started_us.unwrap_or(0);
+    let start_us = u64::from(second.index) * 1_000_000;
+    let end_us = start_us + second.tally.span_us;
+    let polls: Vec<&StubStatusPoll> = recording.polls.iter().collect();
+    let nginx = NginxSecond::between(&polls, start_us as i64, end_us as i64);
+    row(
+        Timestamp::from_micros(started_us + end_us as i64),
+        end_us,
+        recording.trial + 1,
+        u64::from(second.connections_open),
+        &second.tally,
+        threads,
+        &nginx,
+    )
+}
+
+fn row(
+    time: Timestamp,
+    end_us: u64,
+    trial: u32,
+    connections: u64,
+    tally: &Tally,
+    threads: u32,
+    nginx: &NginxSecond,
+) -> TimelineRow {
+    let span_s = tally.span_s();
+    let per_second = |count: u64| if span_s > 0.0 { count as f64 / span_s } else { 0.0 };
+    let percentile = |p| tally.latency.percentile_us(p).map(|us| us as f64 / 1000.0);
+    TimelineRow {
+        time,
+        elapsed_s: end_us as f64 / 1e6,
+        trial,
+        issued: tally.counts.issued,
+        ok: tally.counts.ok,
+        errors: tally.counts.failures() + tally.unexpected_status,
+        rps: per_second(tally.counts.ok),
+        goodput_rps: per_second(tally.good()),
+        error_ratio: tally.error_ratio(),
+        connections,
+        latency_p50_ms: percentile(50.0),
+        latency_p90_ms: percentile(90.0),
+        latency_p99_ms: percentile(99.0),
+        latency_max_ms: percentile(100.0),
+        received_bytes: tally.bytes.received,
+        generator_cpu_ratio: cpu_ratio(tally, threads),
+        nginx_active: nginx.last.map(|s| s.active.saturating_sub(1)),
+        nginx_reading: nginx.last.map(|s| s.reading),
+        nginx_writing: nginx.last.map(|s| s.writing.saturating_sub(1)),
+        nginx_waiting: nginx.last.map(|s| s.waiting),
+        nginx_accepts_per_s: nginx.accepts_per_s,
+        nginx_requests_per_s: nginx.requests_per_s,
+        nginx_dropped: nginx.dropped,
+    }
+}
+
+/// CPU time per thread and wall second; null when the span is empty.
+pub(crate) fn cpu_ratio(tally: &Tally, threads: u32) -> Option<f64> {
+    let available = tally.span_us.saturating_mul(u64::from(threads));
+    (available > 0).then(|| tally.generator_cpu_us as f64 / available as f64)
+}
+
+/// Seconds of all generators side by side, a short rest joined to the second before.
+fn merged_seconds(generators: &[&TrialRecording]) -> Vec<(u64, Tally)> {
+    let count = generators.iter().filter_map(|g| g.seconds.last()).map(|s| s.index + 1).max();
+    let mut merged: Vec<(u64, Tally)> = Vec::new();
+    merged.resize_with(count.unwrap_or(0) as usize, Default::default);
+    for second in generators.iter().flat_map(|g| &g.seconds) {
+        let (connections, tally) = &mut merged[second.index as usize];
+        *connections += u64::from(second.connections_open);
+        tally.merge_parallel(&second.tally);
+    }
+    let rest_is_short = merged.last().is_some_and(|(_, tally)| tally.span_us < SHORTEST_ROW_US);
+    if rest_is_short
+        && merged.len() > 1
+        && let Some((_, rest)) = merged.pop()
+        && let Some((_, last)) = merged.last_mut()
+    {
+        last.merge(&rest);
+    }
+    merged
+}
+
+/// What nginx did between the last poll before a stretch and the last in it.
+#[derive(Default)]
+struct NginxSecond {
+    last: Option<StubStatus>,
+    accepts_per_s: Option<f64>,
+    requests_per_s: Option<f64>,
+    dropped: Option<u64>,
+}
+
+impl NginxSecond {
+    /// A poll belongs to the row in whose second it completed. A poll is due at
+    /// the end of each second, so one that is up to half a second late still
+    /// counts for the row before.
+    fn between(polls: &[&StubStatusPoll], start_us: i64, end_us: i64) -> Self {
+        const LATE_US: i64 = 500_000;
+        let measured = |p: &&&StubStatusPoll| {
+            matches!(p.moment, PollMoment::Start | PollMoment::During | PollMoment::After)
+        };
+        let upto = |limit: i64| {
+            polls.iter().filter(measured).rfind(|p| p.offset_us < limit && p.status.is_some())
+        };
+        let Some(last) = upto(end_us + LATE_US) else { return Self::default() };
+        let Some(first) = upto(start_us + LATE_US) else {
+            return Self { last: last.status, ..Self::default() };
+        };
+        if last.offset_us <= first.offset_us {
+            return Self::default();
+        }
+        let (Some(a), Some(b)) = (first.status, last.status) else { return Self::default() };
+        let own = polls
+            .iter()
+            .filter(|p| p.sent && p.offset_us > first.offset_us && p.offset_us <= last.offset_us)
+            .count() as u64;
+        let seconds = (last.offset_us - first.offset_us) as f64 / 1e6;
+        // A counter that fell belongs to another nginx: no rate spans the restart.
+        let delta = |from: u64, to: u64| to.checked_sub(from);
+        Self {
+            last: Some(b),
+            accepts_per_s: delta(a.accepts, b.accepts).map(|d| d as f64 / seconds),
+            requests_per_s: delta(a.requests, b.requests)
+                .map(|d| d.saturating_sub(own) as f64 / seconds),
+            dropped: delta(a.accepts - a.handled.min(a.accepts), b.accepts - b.handled.min(b.accepts)),
+        }
+    }
+}

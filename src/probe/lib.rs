@@ -1,0 +1,1 @@
+//! What is seen beside the load: stub_status and the generator host.

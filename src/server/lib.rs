@@ -1,0 +1,1 @@
+//! The API, Grafana rows, event stream, OpenAPI.

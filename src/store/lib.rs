@@ -1,0 +1,1 @@
+//! Everything that must survive: one Store over SQLite and Postgres.

@@ -1,0 +1,1 @@
+//! A managed nginx: rendered configuration, start, stop.

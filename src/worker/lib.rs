@@ -1,0 +1,1 @@
+//! Claims jobs, runs engine and probe, writes as it goes.
