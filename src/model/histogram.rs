@@ -148,9 +148,9 @@ impl Histogram {
 
     /// Buckets with their counts, ascending: (highest value in µs, count).
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.buckets
-            .iter_recorded()
-            .map(|step| (step.value_iterated_to().clamp(self.min_us, self.max_us), step.count_at_value()))
+        self.buckets.iter_recorded().map(|step| {
+            (step.value_iterated_to().clamp(self.min_us, self.max_us), step.count_at_value())
+        })
     }
 
     /// The summary that results show, in milliseconds.

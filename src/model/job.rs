@@ -9,7 +9,9 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 /// A job's identity: a UUIDv7, so that ids sort by creation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
+)]
 #[serde(transparent)]
 #[schema(value_type = Uuid)]
 pub struct JobId(pub Uuid);
@@ -96,9 +98,10 @@ impl FromStr for JobState {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let known = Self::ALL.map(Self::name);
-        Self::ALL.into_iter().find(|state| state.name() == text).ok_or_else(|| {
-            format!("{text:?} is no job state: one of {}", known.join(", "))
-        })
+        Self::ALL
+            .into_iter()
+            .find(|state| state.name() == text)
+            .ok_or_else(|| format!("{text:?} is no job state: one of {}", known.join(", ")))
     }
 }
 

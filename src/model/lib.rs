@@ -11,6 +11,7 @@ pub mod job;
 pub mod metrics;
 pub mod outcome;
 pub mod policy;
+mod reconcile;
 pub mod recording;
 pub mod result;
 pub mod secrets;

@@ -5,7 +5,9 @@ use utoipa::ToSchema;
 
 /// The class of one attempt. A complete response is `Ok` whatever its status;
 /// statuses are counted beside it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
+)]
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
 pub enum Outcome {

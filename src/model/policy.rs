@@ -74,7 +74,11 @@ impl TargetPolicy {
     }
 }
 
-fn check_address(url: &Url, address: IpAddr, entry: Option<&RegisteredTarget>) -> Result<(), Refusal> {
+fn check_address(
+    url: &Url,
+    address: IpAddr,
+    entry: Option<&RegisteredTarget>,
+) -> Result<(), Refusal> {
     let host = host_of(url);
     if is_never_allowed(address) {
         return Err(Refusal(format!(
@@ -106,7 +110,9 @@ fn host_of(url: &Url) -> &str {
 
 /// IPv4 addresses hidden in IPv6 forms come out as IPv4.
 fn canonical(address: IpAddr) -> IpAddr {
-    let IpAddr::V6(v6) = address else { return address };
+    let IpAddr::V6(v6) = address else {
+        return address;
+    };
     if let Some(mapped) = v6.to_ipv4_mapped() {
         return IpAddr::V4(mapped);
     }
@@ -141,7 +147,10 @@ fn is_never_allowed(address: IpAddr) -> bool {
                 || METADATA_V4.contains(&v4)
         }
         IpAddr::V6(v6) => {
-            v6.is_unicast_link_local() || v6.is_multicast() || v6.is_unspecified() || v6 == METADATA_V6
+            v6.is_unicast_link_local()
+                || v6.is_multicast()
+                || v6.is_unspecified()
+                || v6 == METADATA_V6
         }
     }
 }

@@ -28,6 +28,8 @@ pub struct RunResult {
     pub load: LoadResult,
     /// Attempts by class: `issued = ok + failures + aborted`.
     pub counts: Counts,
+    /// Attempts of the warm-up by class; they enter no other figure here.
+    pub warmup: Counts,
     /// Complete responses by status.
     pub status_codes: BTreeMap<String, u64>,
     /// Failed attempts by reason, in words.
@@ -113,7 +115,8 @@ pub struct StubStatusResult {
     pub accepts: u64,
     /// Connections that got a slot, the poller's left out.
     pub handled: u64,
-    /// Requests, our polls left out: exactly the load when nobody else asked.
+    /// Requests, our polls left out: exactly the load, warm-up included, when
+    /// nobody else asked.
     pub requests: u64,
     /// `accepts - handled`: connections dropped for want of a slot.
     pub dropped: u64,

@@ -22,7 +22,9 @@ pub fn is_secret_header(name: &str) -> bool {
 /// The URL without its password and without the values of telling query parameters.
 #[must_use]
 pub fn redact_url(text: &str) -> String {
-    let Ok(mut url) = Url::parse(text) else { return text.to_owned() };
+    let Ok(mut url) = Url::parse(text) else {
+        return text.to_owned();
+    };
     let mut changed = false;
     if url.password().is_some() {
         changed |= url.set_password(Some("redacted")).is_ok();
@@ -64,7 +66,8 @@ mod tests {
 
     #[test]
     fn secrets_are_known_by_name() {
-        for name in ["Authorization", "COOKIE", "X-Api-Key", "X-Auth-Token", "Proxy-Authorization"] {
+        for name in ["Authorization", "COOKIE", "X-Api-Key", "X-Auth-Token", "Proxy-Authorization"]
+        {
             assert!(is_secret_header(name), "{name}");
         }
         assert!(!is_secret_header("Accept"));

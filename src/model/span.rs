@@ -4,9 +4,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
+use utoipa::ToSchema;
 
 /// A length of time as a person writes it. Whole microseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, ToSchema)]
+#[schema(value_type = String, example = "30s")]
 pub struct Span(Duration);
 
 impl Span {
@@ -53,7 +55,9 @@ impl FromStr for Span {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let refusal = || {
-            format!("{text:?} is no duration: write a number and a unit, such as \"30s\", \"500ms\" or \"2m\"")
+            format!(
+                "{text:?} is no duration: write a number and a unit, such as \"30s\", \"500ms\" or \"2m\""
+            )
         };
         let signed: jiff::SignedDuration = text.trim().parse().map_err(|_| refusal())?;
         let duration = Duration::try_from(signed).map_err(|_| refusal())?;

@@ -6,6 +6,7 @@ mod parse;
 use crate::Span;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use url::{Host, Url};
 use utoipa::ToSchema;
 
 pub use parse::{MAX_CONNECTIONS, MAX_THREADS, MAX_TRIALS};
@@ -211,6 +212,23 @@ impl Default for LoadSpec {
             protocol: Protocol::Http1,
             threads: 1,
         }
+    }
+}
+
+impl JobSpec {
+    /// What at most one job loads at a time: the target's host without its
+    /// port, in lower case; every spelling of loopback is `localhost`.
+    #[must_use]
+    pub fn target_host(&self) -> String {
+        let url = Url::parse(&self.target.url).ok();
+        let loopback = match url.as_ref().and_then(Url::host) {
+            Some(Host::Ipv4(address)) => address.is_loopback(),
+            Some(Host::Ipv6(address)) => address.is_loopback(),
+            Some(Host::Domain(name)) => name == "localhost",
+            None => false,
+        };
+        let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
+        if loopback { "localhost".to_owned() } else { host.to_owned() }
     }
 }
 

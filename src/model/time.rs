@@ -3,10 +3,12 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
+use utoipa::ToSchema;
 
 /// A point in time with microsecond precision. It reads any RFC 3339 offset
 /// and always writes UTC with milliseconds (`2026-11-30T14:00:01.000Z`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, ToSchema)]
+#[schema(value_type = String, format = DateTime, example = "2026-11-30T14:00:01.000Z")]
 pub struct Timestamp(i64);
 
 impl Timestamp {
@@ -68,11 +70,11 @@ impl FromStr for Timestamp {
                 .map(Self)
                 .ok_or_else(|| format!("{text} is no time: epoch milliseconds out of range"));
         }
-        text.parse::<jiff::Timestamp>()
-            .map(|time| Self(time.as_microsecond()))
-            .map_err(|_| {
-                format!("{text:?} is no time: write RFC 3339 (2026-11-30T14:00:01Z) or epoch milliseconds")
-            })
+        text.parse::<jiff::Timestamp>().map(|time| Self(time.as_microsecond())).map_err(|_| {
+            format!(
+                "{text:?} is no time: write RFC 3339 (2026-11-30T14:00:01Z) or epoch milliseconds"
+            )
+        })
     }
 }
 

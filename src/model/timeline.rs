@@ -60,9 +60,24 @@ pub struct TimelineRow {
     pub nginx_dropped: Option<u64>,
 }
 
-/// The rows of one trial; several generators of one trial are merged.
+/// The rows of every trial in order. `threads` is the generator threads of one
+/// trial, over all its generators.
 #[must_use]
-pub fn rows(generators: &[&TrialRecording], threads: u32) -> Vec<TimelineRow> {
+pub fn all(recordings: &[TrialRecording], threads: u32) -> Vec<TimelineRow> {
+    let mut trials: Vec<u32> = recordings.iter().map(|r| r.trial).collect();
+    trials.sort_unstable();
+    trials.dedup();
+    trials
+        .into_iter()
+        .flat_map(|trial| {
+            let generators: Vec<_> = recordings.iter().filter(|r| r.trial == trial).collect();
+            trial_rows(&generators, threads)
+        })
+        .collect()
+}
+
+/// The rows of one trial; its generators are merged.
+fn trial_rows(generators: &[&TrialRecording], threads: u32) -> Vec<TimelineRow> {
     let seconds = merged_seconds(generators);
     let started_us = generators.iter().filter_map(|g| g.started_us).min().unwrap_or(0);
     let trial = generators.first().map_or(0, |g| g.trial);
@@ -119,7 +134,9 @@ fn row(
     nginx: &NginxSecond,
 ) -> TimelineRow {
     let span_s = tally.span_s();
-    let per_second = |count: u64| if span_s > 0.0 { count as f64 / span_s } else { 0.0 };
+    let per_second = |count: u64| {
+        if span_s > 0.0 { count as f64 / span_s } else { 0.0 }
+    };
     let percentile = |p| tally.latency.percentile_us(p).map(|us| us as f64 / 1000.0);
     TimelineRow {
         time,
@@ -154,8 +171,9 @@ pub(crate) fn cpu_ratio(tally: &Tally, threads: u32) -> Option<f64> {
     (available > 0).then(|| tally.generator_cpu_us as f64 / available as f64)
 }
 
-/// Seconds of all generators side by side, a short rest joined to the second before.
-fn merged_seconds(generators: &[&TrialRecording]) -> Vec<(u64, Tally)> {
+/// Seconds of all generators of one trial side by side (open connections and
+/// figures), a short rest joined to the second before.
+pub(crate) fn merged_seconds(generators: &[&TrialRecording]) -> Vec<(u64, Tally)> {
     let count = generators.iter().filter_map(|g| g.seconds.last()).map(|s| s.index + 1).max();
     let mut merged: Vec<(u64, Tally)> = Vec::new();
     merged.resize_with(count.unwrap_or(0) as usize, Default::default);
@@ -196,14 +214,18 @@ impl NginxSecond {
         let upto = |limit: i64| {
             polls.iter().filter(measured).rfind(|p| p.offset_us < limit && p.status.is_some())
         };
-        let Some(last) = upto(end_us + LATE_US) else { return Self::default() };
+        let Some(last) = upto(end_us + LATE_US) else {
+            return Self::default();
+        };
         let Some(first) = upto(start_us + LATE_US) else {
             return Self { last: last.status, ..Self::default() };
         };
         if last.offset_us <= first.offset_us {
             return Self::default();
         }
-        let (Some(a), Some(b)) = (first.status, last.status) else { return Self::default() };
+        let (Some(a), Some(b)) = (first.status, last.status) else {
+            return Self::default();
+        };
         let own = polls
             .iter()
             .filter(|p| p.sent && p.offset_us > first.offset_us && p.offset_us <= last.offset_us)
@@ -216,7 +238,10 @@ impl NginxSecond {
             accepts_per_s: delta(a.accepts, b.accepts).map(|d| d as f64 / seconds),
             requests_per_s: delta(a.requests, b.requests)
                 .map(|d| d.saturating_sub(own) as f64 / seconds),
-            dropped: delta(a.accepts - a.handled.min(a.accepts), b.accepts - b.handled.min(b.accepts)),
+            dropped: delta(
+                a.accepts - a.handled.min(a.accepts),
+                b.accepts - b.handled.min(b.accepts),
+            ),
         }
     }
 }

@@ -1,0 +1,384 @@
+//! From recordings to a result with its verdict. Pure: the same recordings
+//! always give the same result, whoever asks and whenever.
+
+use crate::criteria::{Criterion, CriterionOutcome, CriterionStatus};
+use crate::environment::{Environment, HostSnapshot};
+use crate::metrics::Figures;
+use crate::reconcile;
+use crate::recording::EndReason;
+use crate::result::{LoadResult, RunResult, ServerResult, TrialResult};
+use crate::spec::{DEFAULT_CRITERION, LoadModel};
+use crate::timeline::{cpu_ratio, merged_seconds};
+use crate::verdict::{LimitedBy, Validity};
+use crate::{Counts, JobId, JobSpec, JobState, Tally, TrialRecording, Verdict};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Above this CPU share per thread the generator has nothing left to give.
+const GENERATOR_SATURATED: f64 = 0.9;
+/// Below this the window is too short to tell who was the limit.
+const SHORTEST_JUDGED_S: f64 = 1.0;
+/// Foreign requests up to this share of the load are a remark, above it a reason.
+const FOREIGN_TOLERATED: f64 = 0.01;
+
+/// What a result is made of.
+#[derive(Clone, Debug)]
+pub struct Evidence<'a> {
+    /// The job.
+    pub job_id: JobId,
+    /// What was asked for.
+    pub spec: &'a JobSpec,
+    /// How the job ended.
+    pub state: JobState,
+    /// Everything recorded, per trial and generator.
+    pub recordings: &'a [TrialRecording],
+    /// The generator host.
+    pub host: HostSnapshot,
+    /// True when generator and target share one machine.
+    pub same_host: bool,
+}
+
+/// Makes the result.
+#[must_use]
+pub fn assemble(evidence: &Evidence<'_>) -> RunResult {
+    let spec = evidence.spec;
+    let trials = by_trial(evidence.recordings);
+    let tally = total(evidence.recordings);
+    let mut result = figures(evidence, &trials, &tally);
+    result.validity = validity(evidence, &result, &tally);
+    result.notes = notes(evidence, &result);
+    result.criteria = judge_criteria(&spec.criteria, &result, &tally);
+    result.verdict = verdict(&result);
+    result.summary = summary(&result);
+    result
+}
+
+/// All trials in one tally.
+#[must_use]
+pub fn total(recordings: &[TrialRecording]) -> Tally {
+    let mut total = Tally::default();
+    by_trial(recordings).iter().for_each(|generators| total.merge(&trial_tally(generators)));
+    total
+}
+
+type Trials<'a> = Vec<Vec<&'a TrialRecording>>;
+
+fn by_trial(recordings: &[TrialRecording]) -> Trials<'_> {
+    let mut trials: BTreeMap<u32, Vec<&TrialRecording>> = BTreeMap::new();
+    for recording in recordings {
+        trials.entry(recording.trial).or_default().push(recording);
+    }
+    trials.into_values().collect()
+}
+
+fn trial_tally(generators: &[&TrialRecording]) -> Tally {
+    let mut tally = Tally::default();
+    merged_seconds(generators).iter().for_each(|(_, second)| tally.merge(second));
+    tally
+}
+
+fn figures(evidence: &Evidence<'_>, trials: &Trials<'_>, tally: &Tally) -> RunResult {
+    let spec = evidence.spec;
+    let ends = || evidence.recordings.iter().filter_map(|r| r.end.as_ref());
+    let first = ends().find_map(|end| end.first_response.clone());
+    let software = first
+        .as_ref()
+        .and_then(|response| response.software.clone())
+        .or_else(|| reconcile::software(evidence.recordings));
+    let mut failure_reasons: BTreeMap<String, u64> = BTreeMap::new();
+    let mut warmup = Counts::default();
+    for end in ends() {
+        warmup.merge(&end.warmup);
+        for (reason, count) in &end.failure_reasons {
+            *failure_reasons.entry(reason.clone()).or_default() += count;
+        }
+    }
+    RunResult {
+        job_id: evidence.job_id,
+        verdict: Verdict::Invalid,
+        summary: String::new(),
+        validity: Validity::default(),
+        criteria: Vec::new(),
+        load: load_result(spec, trials),
+        counts: tally.counts,
+        warmup,
+        status_codes: tally.status_codes.iter().map(|(s, n)| (s.to_string(), *n)).collect(),
+        failure_reasons,
+        duration_s: tally.span_s(),
+        rps: per_second(tally.counts.ok, tally),
+        goodput_rps: per_second(tally.good(), tally),
+        error_ratio: tally.error_ratio(),
+        non_2xx_ratio: (tally.counts.ok > 0)
+            .then(|| tally.non_2xx() as f64 / tally.counts.ok as f64),
+        bytes: tally.bytes,
+        connections: {
+            let mut connections = tally.connections;
+            connections.opened += ends().map(|end| end.opened_before).sum::<u64>();
+            connections
+        },
+        latency_ms: tally.latency.summary(),
+        latency_all_ms: tally.latency_all().summary(),
+        connect_ms: tally.connect.summary(),
+        tls_ms: tally.tls.summary(),
+        ttfb_ms: tally.ttfb.summary(),
+        service_ms: tally.service.summary(),
+        lateness_ms: crate::Histogram::new().summary(),
+        ended: ended(trials, spec.trials, evidence.state),
+        server: ServerResult {
+            software: software.clone(),
+            document_bytes: first.as_ref().map(|response| response.document_bytes),
+            tls: first.and_then(|response| response.tls),
+            stub_status: reconcile::stub_status(evidence.recordings),
+        },
+        environment: Environment::new(evidence.host.clone(), software, evidence.same_host),
+        notes: Vec::new(),
+        trials: trials.iter().map(|generators| trial_result(generators, spec)).collect(),
+        links: BTreeMap::new(),
+    }
+}
+
+fn load_result(spec: &JobSpec, trials: &Trials<'_>) -> LoadResult {
+    let ends = || trials.iter().flatten().filter_map(|r| r.end.as_ref());
+    let achieved = |generators: &Vec<&TrialRecording>| -> u32 {
+        generators
+            .iter()
+            .map(|r| match &r.end {
+                Some(end) => end.connections_achieved,
+                None => r.seconds.iter().map(|s| s.connections_open).max().unwrap_or(0),
+            })
+            .sum()
+    };
+    let drivers: BTreeSet<&str> = ends().map(|end| end.driver.as_str()).collect();
+    LoadResult {
+        model: match spec.load.model {
+            LoadModel::Closed => "closed".to_owned(),
+        },
+        connections: spec.load.connections,
+        connections_achieved: trials.iter().map(achieved).max().unwrap_or(0),
+        protocol: spec.load.protocol.name().to_owned(),
+        keepalive: spec.load.keepalive,
+        driver: drivers.into_iter().collect::<Vec<_>>().join("+"),
+        threads: ends().map(|end| end.threads).max().unwrap_or(spec.load.threads),
+    }
+}
+
+fn trial_result(generators: &[&TrialRecording], spec: &JobSpec) -> TrialResult {
+    let tally = trial_tally(generators);
+    TrialResult {
+        trial: generators.first().map_or(1, |r| r.trial + 1),
+        counts: tally.counts,
+        duration_s: tally.span_s(),
+        rps: per_second(tally.counts.ok, &tally),
+        goodput_rps: per_second(tally.good(), &tally),
+        error_ratio: tally.error_ratio(),
+        latency_ms: tally.latency.summary(),
+        generator_cpu_ratio: cpu_ratio(&tally, threads(generators, spec)),
+        ended: generators.iter().map(|r| end_of(r)).max_by_key(|e| *e as u8).unwrap_or_default(),
+    }
+}
+
+fn threads(generators: &[&TrialRecording], spec: &JobSpec) -> u32 {
+    generators.iter().map(|r| r.end.as_ref().map_or(spec.load.threads, |end| end.threads)).sum()
+}
+
+/// A recording without an end belongs to a generator that died.
+fn end_of(recording: &TrialRecording) -> EndReason {
+    recording.end.as_ref().map_or(EndReason::Interrupted, |end| end.reason)
+}
+
+fn ended(trials: &Trials<'_>, asked: u32, state: JobState) -> EndReason {
+    match state {
+        JobState::Cancelled => EndReason::Cancelled,
+        JobState::Interrupted => EndReason::Interrupted,
+        _ if (trials.len() as u32) < asked => EndReason::Interrupted,
+        _ => {
+            trials.iter().flatten().map(|r| end_of(r)).max_by_key(|e| *e as u8).unwrap_or_default()
+        }
+    }
+}
+
+fn per_second(count: u64, tally: &Tally) -> f64 {
+    if tally.span_us == 0 {
+        return 0.0;
+    }
+    (count as f64 / tally.span_s() * 1000.0).round() / 1000.0
+}
+
+fn validity(evidence: &Evidence<'_>, result: &RunResult, tally: &Tally) -> Validity {
+    let mut reasons = Vec::new();
+    match result.ended {
+        EndReason::Completed => {}
+        EndReason::Cancelled => reasons.push(format!(
+            "the run was cancelled after {:.1} s of measuring: the figures cover only that part",
+            result.duration_s
+        )),
+        EndReason::Interrupted => reasons.push(format!(
+            "the run was interrupted after {:.1} s of measuring: the figures cover only that part",
+            result.duration_s
+        )),
+    }
+    if !tally.counts.balanced() {
+        reasons
+            .push("the attempts do not add up: issued is not ok + failures + aborted".to_owned());
+    }
+    if tally.counts.local > 0 {
+        reasons.push(format!(
+            "{} attempts failed on the generator itself ({}): raise the limit or ask for less",
+            tally.counts.local,
+            local_reasons(result)
+        ));
+    }
+    let generator_cpu_ratio =
+        result.trials.iter().filter_map(|t| t.generator_cpu_ratio).reduce(f64::max);
+    let judged = result.trials.iter().any(|t| t.duration_s >= SHORTEST_JUDGED_S);
+    let saturated = judged && generator_cpu_ratio.is_some_and(|ratio| ratio > GENERATOR_SATURATED);
+    if saturated {
+        reasons.push(format!(
+            "the generator was the limit: its threads used {:.0} % of their processors; give it more threads \
+             (load.threads), or fewer connections",
+            generator_cpu_ratio.unwrap_or(1.0) * 100.0
+        ));
+    }
+    let reconciled = reconcile::check(result);
+    reasons.extend(reconciled.reasons(FOREIGN_TOLERATED));
+    let limited_by = match (saturated || tally.counts.local > 0, judged) {
+        (true, _) => LimitedBy::Generator,
+        (false, true) if connections_busy(evidence.spec, tally) => LimitedBy::Server,
+        (false, _) => LimitedBy::Unknown,
+    };
+    Validity {
+        valid: reasons.is_empty(),
+        reasons,
+        limited_by,
+        generator_cpu_ratio,
+        reconciled: reconciled.reconciled,
+    }
+}
+
+fn local_reasons(result: &RunResult) -> String {
+    let local: Vec<&str> =
+        result.failure_reasons.keys().filter_map(|reason| reason.strip_prefix("local: ")).collect();
+    if local.is_empty() { "no reason recorded".to_owned() } else { local.join("; ") }
+}
+
+/// True when the connections spent nearly all their time waiting for answers,
+/// as they do when the server sets the pace of a closed loop.
+fn connections_busy(spec: &JobSpec, tally: &Tally) -> bool {
+    let offered = u128::from(spec.load.connections) * u128::from(tally.span_us);
+    let waited = u128::from(tally.latency.sum_us()) + u128::from(tally.failed.sum_us());
+    offered > 0 && waited * 10 >= offered * 9
+}
+
+fn notes(evidence: &Evidence<'_>, result: &RunResult) -> Vec<String> {
+    let mut notes: Vec<String> = Vec::new();
+    if result.load.model == "closed" {
+        notes.push(
+            "closed loop: a slow answer delays the next request, so the latencies omit the waiting that \
+             independent users would see"
+                .to_owned(),
+        );
+    }
+    if evidence.same_host {
+        notes.push(
+            "generator and target share one machine and compete for its processors".to_owned(),
+        );
+    }
+    if result.duration_s > 0.0 && result.duration_s < SHORTEST_JUDGED_S {
+        notes.push(format!(
+            "the window of {:.3} s is too short to tell what limited the run",
+            result.duration_s
+        ));
+    }
+    if result.warmup.issued > 0 {
+        notes.push(format!(
+            "{} warm-up requests are left out of every figure",
+            result.warmup.issued
+        ));
+    }
+    if let Some(status) = &result.server.stub_status
+        && status.foreign_requests > 0
+    {
+        notes.push(format!("nginx served {} requests that are not ours", status.foreign_requests));
+    }
+    let limits =
+        evidence.recordings.iter().filter_map(|r| r.end.as_ref()).flat_map(|end| &end.notes);
+    for note in limits {
+        if !notes.contains(note) {
+            notes.push(note.clone());
+        }
+    }
+    notes
+}
+
+fn judge_criteria(
+    expressions: &[String],
+    result: &RunResult,
+    tally: &Tally,
+) -> Vec<CriterionOutcome> {
+    let figures = Figures { result, tally };
+    let asked: Vec<Criterion> =
+        expressions.iter().filter_map(|text| Criterion::parse(text).ok()).collect();
+    let own_error_criterion = asked.iter().any(|criterion| criterion.metric == "error_ratio");
+    let default =
+        (!own_error_criterion).then(|| Criterion::parse(DEFAULT_CRITERION).ok()).flatten();
+    asked.iter().chain(&default).map(|criterion| criterion.evaluate(&figures)).collect()
+}
+
+fn verdict(result: &RunResult) -> Verdict {
+    let any = |status| result.criteria.iter().any(|criterion| criterion.status == status);
+    if !result.validity.valid {
+        Verdict::Invalid
+    } else if any(CriterionStatus::Fail) {
+        Verdict::Fail
+    } else if any(CriterionStatus::NoData) || result.counts.ok == 0 {
+        Verdict::Inconclusive
+    } else {
+        Verdict::Pass
+    }
+}
+
+fn summary(result: &RunResult) -> String {
+    let lead = match result.verdict {
+        Verdict::Invalid => Some(result.validity.reasons.join("; ")),
+        Verdict::Fail => Some(criteria_in_words(result, CriterionStatus::Fail)),
+        Verdict::Inconclusive => Some(criteria_in_words(result, CriterionStatus::NoData)),
+        Verdict::Pass => None,
+    };
+    let failed = result.counts.failures();
+    let p99 = result.latency_ms.p99.map(|p| format!("p99 {p} ms, ")).unwrap_or_default();
+    let figures = format!(
+        "{:.1} good responses per second, {p99}{failed} of {} requests failed",
+        result.goodput_rps, result.counts.issued
+    );
+    match lead {
+        Some(lead) => format!("{}: {lead} ({figures})", result.verdict),
+        None => format!("{}: {figures}", result.verdict),
+    }
+}
+
+fn criteria_in_words(result: &RunResult, status: CriterionStatus) -> String {
+    let words: Vec<String> = result
+        .criteria
+        .iter()
+        .filter(|criterion| criterion.status == status)
+        .map(|criterion| match criterion.observed {
+            Some(value) => {
+                format!("{} is violated, observed {}", criterion.expression, rounded(value))
+            }
+            None => format!("{} cannot be decided, too few samples", criterion.expression),
+        })
+        .collect();
+    if words.is_empty() { "there was no complete response".to_owned() } else { words.join("; ") }
+}
+
+/// Six significant digits at most, without trailing zeros.
+fn rounded(value: f64) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return value;
+    }
+    let scale = 10f64.powi(5 - value.abs().log10().floor() as i32);
+    (value * scale).round() / scale
+}
+
+#[cfg(test)]
+#[path = "assemble_tests.rs"]
+mod tests;

@@ -1,0 +1,236 @@
+use super::{Evidence, assemble, total};
+use crate::environment::HostSnapshot;
+use crate::recording::{EndReason, SecondRecord, TrialEnd};
+use crate::stub_status::{PollMoment, StubStatus, StubStatusPoll};
+use crate::verdict::LimitedBy;
+use crate::{
+    JobId, JobSpec, JobState, Outcome, Tally, Timestamp, TrialRecording, Verdict, timeline,
+};
+use serde_json::json;
+
+fn spec(criteria: &[&str]) -> JobSpec {
+    let document = json!({"target": {"url": "http://localhost/"}, "load": {"connections": 1}, "criteria": criteria});
+    JobSpec::parse(&document, &|_| None).unwrap()
+}
+
+fn tally(ok: u64, failed: u64, span_us: u64) -> Tally {
+    let mut tally = Tally { span_us, generator_cpu_us: span_us / 2, ..Tally::default() };
+    for i in 0..ok {
+        tally.counts.add(Outcome::Ok);
+        tally.latency.record_us(1000 + i);
+    }
+    (0..failed).for_each(|_| tally.counts.add(Outcome::Reset));
+    tally.status_codes.insert(200, ok);
+    tally
+}
+
+fn second(index: u32, tally: Tally) -> SecondRecord {
+    SecondRecord { index, connections_open: 1, tally }
+}
+
+fn recording(seconds: Vec<SecondRecord>) -> TrialRecording {
+    let end = TrialEnd {
+        driver: "tokio".into(),
+        threads: 1,
+        connections_achieved: 1,
+        ..TrialEnd::default()
+    };
+    TrialRecording { seconds, end: Some(end), started_us: Some(0), ..TrialRecording::default() }
+}
+
+fn poll(moment: PollMoment, offset_us: i64, accepts: u64, requests: u64) -> StubStatusPoll {
+    StubStatusPoll {
+        at: Timestamp::from_micros(offset_us),
+        offset_us,
+        took_us: 100,
+        moment,
+        sent: true,
+        connected: matches!(moment, PollMoment::Before),
+        status: Some(StubStatus {
+            active: 2,
+            accepts,
+            handled: accepts,
+            requests,
+            writing: 1,
+            ..StubStatus::default()
+        }),
+        error: None,
+        software: Some("nginx/1.22.1".into()),
+    }
+}
+
+fn judge(spec: &JobSpec, recordings: &[TrialRecording]) -> crate::RunResult {
+    judge_in_state(spec, recordings, JobState::Completed)
+}
+
+fn judge_in_state(
+    spec: &JobSpec,
+    recordings: &[TrialRecording],
+    state: JobState,
+) -> crate::RunResult {
+    let evidence = Evidence {
+        job_id: JobId::new(),
+        spec,
+        state,
+        recordings,
+        host: HostSnapshot::default(),
+        same_host: true,
+    };
+    assemble(&evidence)
+}
+
+#[test]
+fn a_good_run_passes_and_its_rows_sum_up_to_the_result() {
+    let recordings = [recording(vec![
+        second(0, tally(1000, 0, 1_000_000)),
+        second(1, tally(500, 2, 1_000_000)),
+        second(2, tally(10, 0, 50_000)),
+    ])];
+    let result = judge(&spec(&["latency_p99_ms < 500"]), &recordings);
+    assert_eq!(result.verdict, Verdict::Pass, "{}", result.summary);
+    assert_eq!((result.counts.issued, result.counts.ok), (1512, 1510));
+    assert!((result.duration_s - 2.05).abs() < 1e-9);
+    assert!((result.rps - 736.585).abs() < 1e-9);
+    let rows = timeline::all(&recordings, 1);
+    assert_eq!(rows.len(), 2, "the short rest joins the second before");
+    assert_eq!(rows.iter().map(|row| row.ok).sum::<u64>(), 1510);
+    assert!((rows[1].rps - 510.0 / 1.05).abs() < 1e-9);
+    assert!((rows[1].elapsed_s - 2.05).abs() < 1e-9);
+}
+
+#[test]
+fn no_samples_never_pass() {
+    let result = judge(&spec(&[]), &[recording(Vec::new())]);
+    assert_eq!(result.verdict, Verdict::Inconclusive);
+    assert_eq!((result.error_ratio, result.rps), (None, 0.0));
+    let nothing = judge(&spec(&[]), &[]);
+    assert_eq!(nothing.verdict, Verdict::Invalid);
+}
+
+#[test]
+fn all_errors_fail_even_when_the_latency_criterion_has_no_data() {
+    let recordings = [recording(vec![second(0, tally(0, 100, 1_000_000))])];
+    let result = judge(&spec(&["latency_p99_ms < 500"]), &recordings);
+    assert_eq!(result.verdict, Verdict::Fail);
+    assert!(
+        result.summary.contains("error_ratio < 0.01 is violated, observed 1"),
+        "{}",
+        result.summary
+    );
+}
+
+#[test]
+fn the_default_criterion_yields_to_an_own_one() {
+    let recordings = [recording(vec![second(0, tally(50, 50, 1_000_000))])];
+    assert_eq!(judge(&spec(&[]), &recordings).verdict, Verdict::Fail);
+    let lenient = judge(&spec(&["error_ratio < 60%"]), &recordings);
+    assert_eq!((lenient.verdict, lenient.criteria.len()), (Verdict::Pass, 1));
+}
+
+#[test]
+fn too_few_samples_for_a_percentile_are_inconclusive() {
+    let recordings = [recording(vec![second(0, tally(99, 0, 1_000_000))])];
+    assert_eq!(judge(&spec(&["latency_p99_ms < 500"]), &recordings).verdict, Verdict::Inconclusive);
+}
+
+#[test]
+fn a_saturated_generator_is_invalid_but_not_in_a_blink() {
+    let busy = |span_us| {
+        let tally = Tally { generator_cpu_us: span_us, ..tally(100, 0, span_us) };
+        judge(&spec(&[]), &[recording(vec![second(0, tally)])])
+    };
+    let result = busy(1_000_000);
+    assert_eq!(
+        (result.verdict, result.validity.limited_by),
+        (Verdict::Invalid, LimitedBy::Generator)
+    );
+    assert!(result.validity.reasons[0].contains("load.threads"));
+    assert_eq!(busy(20_000).verdict, Verdict::Pass);
+}
+
+#[test]
+fn a_generator_that_ran_out_of_something_is_invalid() {
+    let mut local = tally(100, 0, 1_000_000);
+    local.counts.add(Outcome::Local);
+    assert_eq!(judge(&spec(&[]), &[recording(vec![second(0, local)])]).verdict, Verdict::Invalid);
+}
+
+fn with_polls(polls: Vec<StubStatusPoll>) -> TrialRecording {
+    TrialRecording { polls, ..recording(vec![second(0, tally(1000, 0, 1_000_000))]) }
+}
+
+#[test]
+fn nginx_and_we_agree_when_nobody_else_asks() {
+    let recordings = [with_polls(vec![
+        poll(PollMoment::Before, -10, 5, 100),
+        poll(PollMoment::Start, 10, 6, 101),
+        poll(PollMoment::After, 1_000_000, 6, 1102),
+    ])];
+    let result = judge(&spec(&[]), &recordings);
+    let status = result.server.stub_status.as_ref().unwrap();
+    assert_eq!(
+        (status.requests, status.accepts, status.polls, status.foreign_requests),
+        (1000, 1, 3, 0)
+    );
+    assert_eq!(result.validity.reconciled, Some(true));
+    let rows = timeline::all(&recordings, 1);
+    assert_eq!(rows[0].nginx_requests_per_s.map(f64::round), Some(1000.0));
+    assert_eq!((rows[0].nginx_active, rows[0].nginx_writing), (Some(1), Some(0)));
+}
+
+#[test]
+fn foreign_traffic_is_a_remark_when_slight_and_a_reason_when_heavy() {
+    let with_foreign = |foreign: u64| {
+        judge(
+            &spec(&[]),
+            &[with_polls(vec![
+                poll(PollMoment::Before, -10, 5, 100),
+                poll(PollMoment::After, 1_000_000, 6, 1101 + foreign),
+            ])],
+        )
+    };
+    let slight = with_foreign(5);
+    assert_eq!((slight.verdict, slight.validity.reconciled), (Verdict::Pass, Some(false)));
+    let heavy = with_foreign(500);
+    assert_eq!(heavy.verdict, Verdict::Invalid);
+    assert!(heavy.summary.contains("500 requests that are not ours"), "{}", heavy.summary);
+}
+
+#[test]
+fn a_status_page_that_counted_too_little_or_restarted_is_invalid() {
+    let other_server = judge(
+        &spec(&[]),
+        &[with_polls(vec![
+            poll(PollMoment::Before, -10, 5, 100),
+            poll(PollMoment::After, 1_000_000, 5, 101),
+        ])],
+    );
+    assert_eq!(other_server.verdict, Verdict::Invalid);
+    let restarted = judge(
+        &spec(&[]),
+        &[with_polls(vec![
+            poll(PollMoment::Before, -10, 50, 10_000),
+            poll(PollMoment::During, 500_000, 60, 10_500),
+            poll(PollMoment::After, 1_000_000, 3, 501),
+        ])],
+    );
+    assert_eq!(restarted.verdict, Verdict::Invalid);
+    assert!(restarted.summary.contains("restarted 1 times"), "{}", restarted.summary);
+}
+
+#[test]
+fn partial_runs_are_marked_and_keep_their_figures() {
+    let mut killed = recording(vec![second(0, tally(100, 0, 1_000_000))]);
+    killed.end = None;
+    let result = judge_in_state(&spec(&[]), &[killed], JobState::Interrupted);
+    assert_eq!((result.verdict, result.ended), (Verdict::Invalid, EndReason::Interrupted));
+    assert_eq!(result.counts.ok, 100);
+}
+
+#[test]
+fn two_generators_of_one_trial_share_its_window() {
+    let left = recording(vec![second(0, tally(100, 0, 1_000_000))]);
+    let right = TrialRecording { generator: 1, ..left.clone() };
+    let tally = total(&[left, right]);
+    assert_eq!((tally.counts.ok, tally.span_us), (200, 1_000_000));
+}

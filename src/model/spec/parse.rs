@@ -1,0 +1,534 @@
+//! Reading a job document field by field, so that one answer names everything
+//! that is wrong with it.
+
+use super::{
+    FieldError, JobSpec, LoadModel, LoadSpec, OnInconclusive, Protocol, RequestSpec, TargetSpec,
+};
+use crate::Span;
+use crate::criteria::Criterion;
+use serde_json::{Map, Value};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+use url::Url;
+
+/// The most connections one job may ask for.
+pub const MAX_CONNECTIONS: u32 = 100_000;
+/// The most generator threads one job may ask for.
+pub const MAX_THREADS: u32 = 256;
+/// The most trials one job may ask for.
+pub const MAX_TRIALS: u32 = 100;
+
+const MAX_REQUESTS: u64 = 10_000_000_000;
+const MAX_DURATION: Duration = Duration::from_secs(24 * 3600);
+const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
+const MAX_CRITERIA: usize = 50;
+const MAX_LABELS: usize = 50;
+const MAX_TEXT: usize = 200;
+const MAX_HEADERS: usize = 100;
+
+/// Headers that the engine writes itself; a second one would change where a
+/// response or a request ends.
+const FRAMING_HEADERS: [&str; 8] = [
+    "content-length",
+    "transfer-encoding",
+    "connection",
+    "keep-alive",
+    "te",
+    "trailer",
+    "upgrade",
+    "expect",
+];
+
+impl JobSpec {
+    /// Reads a job document. `named` resolves the name of a registered target.
+    ///
+    /// # Errors
+    /// Everything that is wrong, in document order.
+    pub fn parse(
+        document: &Value,
+        named: &dyn Fn(&str) -> Option<TargetSpec>,
+    ) -> Result<Self, Vec<FieldError>> {
+        let mut errors = Errors::default();
+        let Some(mut fields) = Fields::of(document, "", &mut errors) else {
+            return Err(errors.0);
+        };
+        let spec = Self {
+            project: fields.name("project", &mut errors),
+            scenario: fields.name("scenario", &mut errors),
+            target: target(fields.take("target"), named, &mut errors),
+            request: request(fields.take("request"), &mut errors),
+            load: load(fields.take("load"), &mut errors),
+            trials: fields.whole("trials", 1, u64::from(MAX_TRIALS), 1, &mut errors) as u32,
+            criteria: criteria(fields.take("criteria"), &mut errors),
+            on_inconclusive: fields
+                .choice("on_inconclusive", ON_INCONCLUSIVE, &mut errors)
+                .unwrap_or_default(),
+            labels: labels(fields.take("labels"), &mut errors),
+        };
+        fields.refuse_rest(&mut errors);
+        if errors.0.is_empty() { Ok(spec) } else { Err(errors.0) }
+    }
+}
+
+type Choices<T> = &'static [(&'static str, T)];
+
+const ON_INCONCLUSIVE: Choices<OnInconclusive> =
+    &[("warn", OnInconclusive::Warn), ("fail", OnInconclusive::Fail)];
+const MODELS: Choices<LoadModel> = &[("closed", LoadModel::Closed)];
+const PROTOCOLS: Choices<Protocol> = &[("http1", Protocol::Http1), ("http10", Protocol::Http10)];
+
+fn target(
+    value: Option<&Value>,
+    named: &dyn Fn(&str) -> Option<TargetSpec>,
+    errors: &mut Errors,
+) -> TargetSpec {
+    match value {
+        None => errors.add(
+            "/target",
+            "is missing: give a URL under target.url, or a registered target's name",
+        ),
+        Some(Value::String(name)) => {
+            if let Some(target) = named(name) {
+                return target;
+            }
+            errors.add(
+                "/target",
+                &format!("{name:?} is no registered target; to give a URL, write {{\"url\": …}}"),
+            );
+        }
+        Some(object) => {
+            let Some(mut fields) = Fields::of(object, "/target", errors) else {
+                return TargetSpec::default();
+            };
+            let url = fields.text("url", errors);
+            if let Some(url) = &url {
+                check_url("/target/url", url, errors);
+            } else if !fields.had("url") {
+                errors.add("/target/url", "is missing: give an http or https URL");
+            }
+            let target = TargetSpec {
+                name: fields.text("name", errors),
+                url: url.unwrap_or_default(),
+                stub_status: fields.text("stub_status", errors),
+                insecure: fields.flag("insecure", false, errors),
+            };
+            fields.refuse_rest(errors);
+            if let Some(url) = &target.stub_status {
+                check_url("/target/stub_status", url, errors);
+                if url.starts_with("https:") {
+                    errors.add("/target/stub_status", "is polled over http only: give an http URL");
+                }
+            }
+            if target.name.as_ref().is_some_and(|name| named(name).is_none()) {
+                errors.add("/target/name", "is no registered target");
+            }
+            return target;
+        }
+    }
+    TargetSpec::default()
+}
+
+fn check_url(pointer: &str, text: &str, errors: &mut Errors) {
+    let example = "such as http://127.0.0.1:8080/";
+    match Url::parse(text) {
+        Err(why) => errors.add(pointer, &format!("{text:?} is no URL ({why}): give one {example}")),
+        Ok(url) if !matches!(url.scheme(), "http" | "https") => {
+            errors.add(
+                pointer,
+                &format!("scheme {:?} is not supported: give an http or https URL", url.scheme()),
+            );
+        }
+        Ok(url) if url.host_str().is_none_or(str::is_empty) => {
+            errors.add(pointer, &format!("{text:?} has no host: give a URL {example}"));
+        }
+        Ok(url) if url.port() == Some(0) => {
+            errors.add(pointer, "port 0 is no port: a port runs from 1 to 65535");
+        }
+        Ok(_) => {}
+    }
+}
+
+fn request(value: Option<&Value>, errors: &mut Errors) -> RequestSpec {
+    let Some(mut fields) = value.and_then(|v| Fields::of(v, "/request", errors)) else {
+        return RequestSpec::default();
+    };
+    let defaults = RequestSpec::default();
+    let spec = RequestSpec {
+        method: fields.text("method", errors).unwrap_or(defaults.method),
+        headers: fields.map("headers", MAX_HEADERS, errors),
+        body: fields.text("body", errors),
+        body_base64: fields.text("body_base64", errors),
+        expect_status: fields.list("expect_status", errors).unwrap_or(defaults.expect_status),
+    };
+    fields.refuse_rest(errors);
+    check_method(&spec.method, errors);
+    check_headers(&spec.headers, errors);
+    check_body(&spec, errors);
+    for (index, status) in spec.expect_status.iter().enumerate() {
+        if !is_status(status) {
+            errors.add(
+                &format!("/request/expect_status/{index}"),
+                &format!("{status:?} is no status: write one (\"304\") or a class (\"2xx\")"),
+            );
+        }
+    }
+    if spec.expect_status.is_empty() {
+        errors.add("/request/expect_status", "is empty: name at least one status, such as \"2xx\"");
+    }
+    spec
+}
+
+fn check_method(method: &str, errors: &mut Errors) {
+    if method.is_empty() || method.len() > 32 || !method.bytes().all(is_token_byte) {
+        errors.add(
+            "/request/method",
+            &format!("{method:?} is no method: write one such as GET or POST"),
+        );
+    } else if method == "CONNECT" {
+        errors.add("/request/method", "CONNECT opens a tunnel, which is no request to measure");
+    }
+}
+
+fn check_headers(headers: &BTreeMap<String, String>, errors: &mut Errors) {
+    for (name, value) in headers {
+        let pointer = format!("/request/headers/{}", escape(name));
+        if name.is_empty() || !name.bytes().all(is_token_byte) {
+            errors.add(&pointer, &format!("{name:?} is no header name"));
+        } else if FRAMING_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
+            errors
+                .add(&pointer, "is written by benchd itself: use load.keepalive and request.body");
+        } else if name.to_ascii_lowercase().starts_with("proxy-") {
+            errors.add(&pointer, "is meant for proxies, and benchd speaks to the target itself");
+        }
+        if value.bytes().any(|b| (b < 0x20 && b != b'\t') || b == 0x7f) {
+            errors.add(&pointer, "holds a control character, which no header value may");
+        }
+    }
+}
+
+fn check_body(spec: &RequestSpec, errors: &mut Errors) {
+    use base64::Engine as _;
+    let Some(encoded) = &spec.body_base64 else {
+        return;
+    };
+    if spec.body.is_some() {
+        errors.add("/request/body_base64", "stands beside body: give one of the two");
+    }
+    if base64::engine::general_purpose::STANDARD.decode(encoded).is_err() {
+        errors.add("/request/body_base64", "is no base64 (standard alphabet, padded)");
+    }
+}
+
+fn is_status(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    bytes.len() == 3
+        && (b'1'..=b'5').contains(&bytes[0])
+        && (&bytes[1..] == b"xx" || bytes[1..].iter().all(u8::is_ascii_digit))
+}
+
+const fn is_token_byte(byte: u8) -> bool {
+    matches!(byte, b'!' | b'#'..=b'\'' | b'*' | b'+' | b'-' | b'.' | b'0'..=b'9' | b'A'..=b'Z' | b'^'..=b'z' | b'|' | b'~')
+}
+
+fn load(value: Option<&Value>, errors: &mut Errors) -> LoadSpec {
+    let Some(mut fields) = value.and_then(|v| Fields::of(v, "/load", errors)) else {
+        return LoadSpec::default();
+    };
+    let defaults = LoadSpec::default();
+    let connections = u64::from(MAX_CONNECTIONS);
+    let mut spec = LoadSpec {
+        model: fields.choice("model", MODELS, errors).unwrap_or_default(),
+        connections: fields.whole(
+            "connections",
+            1,
+            connections,
+            u64::from(defaults.connections),
+            errors,
+        ) as u32,
+        requests: fields.optional_whole("requests", 1, MAX_REQUESTS, errors),
+        duration: fields.span("duration", Duration::from_millis(1), MAX_DURATION, errors),
+        keepalive: fields.flag("keepalive", true, errors),
+        warmup: fields.span("warmup", Duration::ZERO, MAX_DURATION, errors).unwrap_or_default(),
+        timeout: fields
+            .span("timeout", Duration::from_millis(1), MAX_TIMEOUT, errors)
+            .unwrap_or(defaults.timeout),
+        protocol: fields.choice("protocol", PROTOCOLS, errors).unwrap_or_default(),
+        threads: fields.whole("threads", 1, u64::from(MAX_THREADS), 1, errors) as u32,
+    };
+    fields.refuse_rest(errors);
+    if spec.requests.is_none() && spec.duration.is_none() {
+        spec.duration = defaults.duration;
+    }
+    spec
+}
+
+fn criteria(value: Option<&Value>, errors: &mut Errors) -> Vec<String> {
+    let list = strings(value, "/criteria", errors).unwrap_or_default();
+    if list.len() > MAX_CRITERIA {
+        errors.add("/criteria", &format!("holds {} criteria: at most {MAX_CRITERIA}", list.len()));
+    }
+    for (index, expression) in list.iter().enumerate() {
+        if let Err(why) = Criterion::parse(expression) {
+            errors.add(&format!("/criteria/{index}"), &why);
+        }
+    }
+    list
+}
+
+fn labels(value: Option<&Value>, errors: &mut Errors) -> BTreeMap<String, String> {
+    let labels = string_map(value, "/labels", MAX_LABELS, errors);
+    for (key, value) in &labels {
+        let pointer = format!("/labels/{}", escape(key));
+        if key.is_empty() || key.len() > 64 {
+            errors.add(&pointer, "a label's key has 1 to 64 characters");
+        }
+        check_text(&pointer, value, errors);
+    }
+    labels
+}
+
+fn check_text(pointer: &str, text: &str, errors: &mut Errors) {
+    if text.len() > MAX_TEXT {
+        errors.add(pointer, &format!("is {} bytes long: at most {MAX_TEXT}", text.len()));
+    }
+    if text.chars().any(char::is_control) {
+        errors.add(pointer, "holds a control character");
+    }
+}
+
+fn strings(value: Option<&Value>, pointer: &str, errors: &mut Errors) -> Option<Vec<String>> {
+    let value = value?;
+    let Some(items) = value.as_array() else {
+        errors.add(pointer, &format!("{} is no list of strings", shown(value)));
+        return None;
+    };
+    let mut texts = Vec::new();
+    for (index, item) in items.iter().enumerate() {
+        match item.as_str() {
+            Some(text) => texts.push(text.to_owned()),
+            None => {
+                errors.add(&format!("{pointer}/{index}"), &format!("{} is no string", shown(item)))
+            }
+        }
+    }
+    Some(texts)
+}
+
+fn string_map(
+    value: Option<&Value>,
+    pointer: &str,
+    most: usize,
+    errors: &mut Errors,
+) -> BTreeMap<String, String> {
+    let mut map = BTreeMap::new();
+    let Some(value) = value else { return map };
+    let Some(object) = value.as_object() else {
+        errors.add(pointer, &format!("{} is no object of strings", shown(value)));
+        return map;
+    };
+    if object.len() > most {
+        errors.add(pointer, &format!("holds {} entries: at most {most}", object.len()));
+    }
+    for (key, item) in object {
+        match item.as_str() {
+            Some(text) => {
+                map.insert(key.clone(), text.to_owned());
+            }
+            None => errors.add(
+                &format!("{pointer}/{}", escape(key)),
+                &format!("{} is no string: write it in quotes", shown(item)),
+            ),
+        }
+    }
+    map
+}
+
+/// What was found, short enough for a sentence.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Array(_) => "a list".to_owned(),
+        Value::Object(_) => "an object".to_owned(),
+        Value::String(text) if text.chars().count() > 60 => "a long string".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// A key as a JSON pointer token (RFC 6901).
+fn escape(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}
+
+#[derive(Default)]
+struct Errors(Vec<FieldError>);
+
+impl Errors {
+    fn add(&mut self, pointer: &str, detail: &str) {
+        self.0.push(FieldError { pointer: pointer.to_owned(), detail: detail.to_owned() });
+    }
+}
+
+/// The fields of one object; what nobody asks for is refused at the end.
+struct Fields<'a> {
+    object: &'a Map<String, Value>,
+    pointer: String,
+    asked: BTreeSet<&'static str>,
+}
+
+impl<'a> Fields<'a> {
+    fn of(value: &'a Value, pointer: &str, errors: &mut Errors) -> Option<Self> {
+        let Some(object) = value.as_object() else {
+            errors.add(pointer, &format!("{} is no object: write {{…}}", shown(value)));
+            return None;
+        };
+        Some(Self { object, pointer: pointer.to_owned(), asked: BTreeSet::new() })
+    }
+
+    fn at(&self, key: &str) -> String {
+        format!("{}/{}", self.pointer, escape(key))
+    }
+
+    fn had(&self, key: &str) -> bool {
+        self.object.get(key).is_some_and(|value| !value.is_null())
+    }
+
+    /// The field, when it is there; null means it is not.
+    fn take(&mut self, key: &'static str) -> Option<&'a Value> {
+        self.asked.insert(key);
+        self.object.get(key).filter(|value| !value.is_null())
+    }
+
+    fn wrong(&self, key: &str, value: &Value, right: &str, errors: &mut Errors) {
+        errors.add(&self.at(key), &format!("{} is not right here: {key} is {right}", shown(value)));
+    }
+
+    fn text(&mut self, key: &'static str, errors: &mut Errors) -> Option<String> {
+        let value = self.take(key)?;
+        if value.as_str().is_none() {
+            self.wrong(key, value, "a string", errors);
+        }
+        value.as_str().map(str::to_owned)
+    }
+
+    fn name(&mut self, key: &'static str, errors: &mut Errors) -> String {
+        let text = self.text(key, errors).unwrap_or_else(super::default_name);
+        let pointer = self.at(key);
+        if text.trim().is_empty() {
+            errors.add(&pointer, &format!("is empty: leave {key} out or name it"));
+        }
+        check_text(&pointer, &text, errors);
+        text
+    }
+
+    fn flag(&mut self, key: &'static str, default: bool, errors: &mut Errors) -> bool {
+        let Some(value) = self.take(key) else {
+            return default;
+        };
+        value.as_bool().unwrap_or_else(|| {
+            self.wrong(key, value, "true or false", errors);
+            default
+        })
+    }
+
+    fn optional_whole(
+        &mut self,
+        key: &'static str,
+        low: u64,
+        high: u64,
+        errors: &mut Errors,
+    ) -> Option<u64> {
+        let value = self.take(key)?;
+        let whole = value.as_u64().filter(|n| (low..=high).contains(n));
+        if whole.is_none() {
+            self.wrong(key, value, &format!("a whole number from {low} to {high}"), errors);
+        }
+        whole
+    }
+
+    fn whole(
+        &mut self,
+        key: &'static str,
+        low: u64,
+        high: u64,
+        default: u64,
+        errors: &mut Errors,
+    ) -> u64 {
+        self.optional_whole(key, low, high, errors).unwrap_or(default)
+    }
+
+    fn span(
+        &mut self,
+        key: &'static str,
+        least: Duration,
+        most: Duration,
+        errors: &mut Errors,
+    ) -> Option<Span> {
+        let value = self.take(key)?;
+        let Some(text) = value.as_str() else {
+            self.wrong(key, value, "a string with a unit, such as \"30s\" or \"500ms\"", errors);
+            return None;
+        };
+        match text.parse::<Span>() {
+            Err(why) => errors.add(&self.at(key), &why),
+            Ok(span) if (least..=most).contains(&span.duration()) => return Some(span),
+            Ok(_) => self.wrong(
+                key,
+                value,
+                &format!("a duration from {} to {}", Span::from(least), Span::from(most)),
+                errors,
+            ),
+        }
+        None
+    }
+
+    fn choice<T: Copy>(
+        &mut self,
+        key: &'static str,
+        choices: Choices<T>,
+        errors: &mut Errors,
+    ) -> Option<T> {
+        let value = self.take(key)?;
+        let chosen = choices.iter().find(|(name, _)| value.as_str() == Some(name));
+        if chosen.is_none() {
+            let names: Vec<String> = choices.iter().map(|(name, _)| format!("{name:?}")).collect();
+            self.wrong(key, value, &format!("one of {} in this version", names.join(", ")), errors);
+        }
+        chosen.map(|(_, choice)| *choice)
+    }
+
+    fn list(&mut self, key: &'static str, errors: &mut Errors) -> Option<Vec<String>> {
+        let pointer = self.at(key);
+        strings(self.take(key), &pointer, errors)
+    }
+
+    fn map(
+        &mut self,
+        key: &'static str,
+        most: usize,
+        errors: &mut Errors,
+    ) -> BTreeMap<String, String> {
+        let pointer = self.at(key);
+        string_map(self.take(key), &pointer, most, errors)
+    }
+
+    fn refuse_rest(&self, errors: &mut Errors) {
+        for key in self.object.keys().filter(|key| !self.asked.contains(key.as_str())) {
+            let near = self
+                .asked
+                .iter()
+                .map(|known| (strsim::damerau_levenshtein(key, known), known))
+                .filter(|(distance, _)| *distance <= 2)
+                .min();
+            let known: Vec<&str> = self.asked.iter().copied().collect();
+            let hint = near.map_or_else(
+                || format!("known are {}", known.join(", ")),
+                |(_, known)| format!("did you mean {known:?}?"),
+            );
+            errors.add(&self.at(key), &format!("unknown field; {hint}"));
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "parse_tests.rs"]
+mod tests;

@@ -1,0 +1,134 @@
+use super::super::{JobSpec, TargetSpec};
+use serde_json::{Value, json};
+
+fn parse(document: &Value) -> Result<JobSpec, Vec<(String, String)>> {
+    let named = |name: &str| {
+        (name == "shop").then(|| TargetSpec {
+            name: Some("shop".into()),
+            url: "http://shop.internal/".into(),
+            ..TargetSpec::default()
+        })
+    };
+    JobSpec::parse(document, &named)
+        .map_err(|errors| errors.into_iter().map(|e| (e.pointer, e.detail)).collect())
+}
+
+#[test]
+fn the_documented_job_is_read_to_the_letter() {
+    let document = json!({
+        "project": "shop", "scenario": "home page",
+        "target": {"url": "http://127.0.0.1:8088/index.html", "stub_status": "http://127.0.0.1:8088/nginx_status"},
+        "request": {"method": "GET", "headers": {"Accept": "*/*"}},
+        "load": {"model": "closed", "connections": 10000, "requests": 200000, "keepalive": true,
+                 "warmup": "2s", "timeout": "30s"},
+        "trials": 1,
+        "criteria": ["latency_p99_ms < 500", "goodput_rps > 15000", "error_ratio < 0.001"],
+        "labels": {"branch": "main", "commit": "4f2c9e1"}
+    });
+    let spec = parse(&document).unwrap();
+    assert_eq!(spec.load.connections, 10_000);
+    assert_eq!(spec.load.requests, Some(200_000));
+    assert_eq!(spec.load.duration, None);
+    assert_eq!(spec.load.warmup.to_string(), "2s");
+    assert_eq!(spec.labels["commit"], "4f2c9e1");
+    let again = parse(&serde_json::to_value(&spec).unwrap()).unwrap();
+    assert_eq!(again, spec, "what the API shows can be posted again");
+    let stored: JobSpec = serde_json::from_value(serde_json::to_value(&spec).unwrap()).unwrap();
+    assert_eq!(stored, spec);
+}
+
+#[test]
+fn a_target_alone_is_enough() {
+    let spec = parse(&json!({"target": {"url": "http://localhost/"}})).unwrap();
+    assert_eq!((spec.project.as_str(), spec.load.connections), ("default", 50));
+    assert_eq!(spec.load.duration.unwrap().to_string(), "10s");
+    assert_eq!(parse(&json!({"target": "shop"})).unwrap().target.url, "http://shop.internal/");
+}
+
+#[test]
+fn every_wrong_field_is_named_at_once() {
+    let errors = parse(&json!({
+        "projekt": "x",
+        "scenario": "",
+        "target": {"url": "ftp://x/", "stub_status": 5, "port": 1},
+        "request": {"method": "GE T", "headers": {"Content-Length": "5", "X~/y": "a\nb"}, "expect_status": ["200", "6xx"], "body": 1},
+        "load": {"model": "half-open", "connections": 0, "requests": -1, "duration": "soon", "keepalive": "yes",
+                 "warmup": 2, "timeout": "0s", "threads": 1.5, "protocol": "h9"},
+        "trials": 1000,
+        "criteria": ["latency_p99 < 5", 7],
+        "labels": {"branch": 7},
+        "on_inconclusive": "perhaps"
+    }))
+    .unwrap_err();
+    let pointers: Vec<&str> = errors.iter().map(|(pointer, _)| pointer.as_str()).collect();
+    for pointer in [
+        "/projekt",
+        "/scenario",
+        "/target/url",
+        "/target/stub_status",
+        "/target/port",
+        "/request/method",
+        "/request/headers/Content-Length",
+        "/request/headers/X~0~1y",
+        "/request/expect_status/1",
+        "/request/body",
+        "/load/model",
+        "/load/connections",
+        "/load/requests",
+        "/load/duration",
+        "/load/keepalive",
+        "/load/warmup",
+        "/load/timeout",
+        "/load/threads",
+        "/load/protocol",
+        "/trials",
+        "/criteria/0",
+        "/criteria/1",
+        "/labels/branch",
+        "/on_inconclusive",
+    ] {
+        assert!(pointers.contains(&pointer), "{pointer} is missing in {errors:#?}");
+    }
+    assert!(errors.iter().any(|(_, detail)| detail.contains("did you mean \"project\"")));
+}
+
+#[test]
+fn targets_that_are_none_are_refused_where_they_stand() {
+    for (document, pointer) in [
+        (json!({}), "/target"),
+        (json!({"target": null}), "/target"),
+        (json!({"target": "nobody"}), "/target"),
+        (json!({"target": 5}), "/target"),
+        (json!({"target": {}}), "/target/url"),
+        (json!({"target": {"url": ""}}), "/target/url"),
+        (json!({"target": {"url": "not a url"}}), "/target/url"),
+        (json!({"target": {"url": "http://"}}), "/target/url"),
+        (json!({"target": {"url": "http://x:0/"}}), "/target/url"),
+        (json!({"target": {"url": "http://x:99999/"}}), "/target/url"),
+        (
+            json!({"target": {"url": "http://x/", "stub_status": "https://x/s"}}),
+            "/target/stub_status",
+        ),
+        (json!({"target": {"url": "http://x/", "name": "nobody"}}), "/target/name"),
+        (json!([1]), ""),
+        (json!("text"), ""),
+    ] {
+        let errors = parse(&document).unwrap_err();
+        assert!(errors.iter().any(|(p, _)| p == pointer), "{document}: {errors:?}");
+    }
+}
+
+#[test]
+fn the_lock_key_knows_loopback_by_every_name() {
+    for (url, host) in [
+        ("http://127.0.0.1:80/", "localhost"),
+        ("http://127.9.9.9/", "localhost"),
+        ("http://[::1]:9000/", "localhost"),
+        ("http://LOCALHOST/", "localhost"),
+        ("http://Shop.Example:81/", "shop.example"),
+        ("http://10.0.0.1/", "10.0.0.1"),
+    ] {
+        let spec = parse(&json!({"target": {"url": url}})).unwrap();
+        assert_eq!(spec.target_host(), host, "{url}");
+    }
+}
