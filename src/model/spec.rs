@@ -1,6 +1,7 @@
 //! What a job asks for. [`JobSpec::parse`] is the one way in from outside: it
 //! names everything that is wrong with a document, not just the first thing.
 
+mod fields;
 mod parse;
 
 use crate::Span;

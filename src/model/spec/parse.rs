@@ -1,13 +1,13 @@
 //! Reading a job document field by field, so that one answer names everything
 //! that is wrong with it.
 
+use super::fields::{Choices, Errors, Fields, check_text, escape, string_map, strings};
 use super::{
     FieldError, JobSpec, LoadModel, LoadSpec, OnInconclusive, Protocol, RequestSpec, TargetSpec,
 };
-use crate::Span;
 use crate::criteria::Criterion;
-use serde_json::{Map, Value};
-use std::collections::{BTreeMap, BTreeSet};
+use serde_json::Value;
+use std::collections::BTreeMap;
 use std::time::Duration;
 use url::Url;
 
@@ -23,7 +23,6 @@ const MAX_DURATION: Duration = Duration::from_secs(24 * 3600);
 const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
 const MAX_CRITERIA: usize = 50;
 const MAX_LABELS: usize = 50;
-const MAX_TEXT: usize = 200;
 const MAX_HEADERS: usize = 100;
 
 /// Headers that the engine writes itself; a second one would change where a
@@ -69,8 +68,6 @@ impl JobSpec {
         if errors.0.is_empty() { Ok(spec) } else { Err(errors.0) }
     }
 }
-
-type Choices<T> = &'static [(&'static str, T)];
 
 const ON_INCONCLUSIVE: Choices<OnInconclusive> =
     &[("warn", OnInconclusive::Warn), ("fail", OnInconclusive::Fail)];
@@ -285,248 +282,6 @@ fn labels(value: Option<&Value>, errors: &mut Errors) -> BTreeMap<String, String
         check_text(&pointer, value, errors);
     }
     labels
-}
-
-fn check_text(pointer: &str, text: &str, errors: &mut Errors) {
-    if text.len() > MAX_TEXT {
-        errors.add(pointer, &format!("is {} bytes long: at most {MAX_TEXT}", text.len()));
-    }
-    if text.chars().any(char::is_control) {
-        errors.add(pointer, "holds a control character");
-    }
-}
-
-fn strings(value: Option<&Value>, pointer: &str, errors: &mut Errors) -> Option<Vec<String>> {
-    let value = value?;
-    let Some(items) = value.as_array() else {
-        errors.add(pointer, &format!("{} is no list of strings", shown(value)));
-        return None;
-    };
-    let mut texts = Vec::new();
-    for (index, item) in items.iter().enumerate() {
-        match item.as_str() {
-            Some(text) => texts.push(text.to_owned()),
-            None => {
-                errors.add(&format!("{pointer}/{index}"), &format!("{} is no string", shown(item)))
-            }
-        }
-    }
-    Some(texts)
-}
-
-fn string_map(
-    value: Option<&Value>,
-    pointer: &str,
-    most: usize,
-    errors: &mut Errors,
-) -> BTreeMap<String, String> {
-    let mut map = BTreeMap::new();
-    let Some(value) = value else { return map };
-    let Some(object) = value.as_object() else {
-        errors.add(pointer, &format!("{} is no object of strings", shown(value)));
-        return map;
-    };
-    if object.len() > most {
-        errors.add(pointer, &format!("holds {} entries: at most {most}", object.len()));
-    }
-    for (key, item) in object {
-        match item.as_str() {
-            Some(text) => {
-                map.insert(key.clone(), text.to_owned());
-            }
-            None => errors.add(
-                &format!("{pointer}/{}", escape(key)),
-                &format!("{} is no string: write it in quotes", shown(item)),
-            ),
-        }
-    }
-    map
-}
-
-/// What was found, short enough for a sentence.
-fn shown(value: &Value) -> String {
-    match value {
-        Value::Null => "null".to_owned(),
-        Value::Array(_) => "a list".to_owned(),
-        Value::Object(_) => "an object".to_owned(),
-        Value::String(text) if text.chars().count() > 60 => "a long string".to_owned(),
-        other => other.to_string(),
-    }
-}
-
-/// A key as a JSON pointer token (RFC 6901).
-fn escape(key: &str) -> String {
-    key.replace('~', "~0").replace('/', "~1")
-}
-
-#[derive(Default)]
-struct Errors(Vec<FieldError>);
-
-impl Errors {
-    fn add(&mut self, pointer: &str, detail: &str) {
-        self.0.push(FieldError { pointer: pointer.to_owned(), detail: detail.to_owned() });
-    }
-}
-
-/// The fields of one object; what nobody asks for is refused at the end.
-struct Fields<'a> {
-    object: &'a Map<String, Value>,
-    pointer: String,
-    asked: BTreeSet<&'static str>,
-}
-
-impl<'a> Fields<'a> {
-    fn of(value: &'a Value, pointer: &str, errors: &mut Errors) -> Option<Self> {
-        let Some(object) = value.as_object() else {
-            errors.add(pointer, &format!("{} is no object: write {{…}}", shown(value)));
-            return None;
-        };
-        Some(Self { object, pointer: pointer.to_owned(), asked: BTreeSet::new() })
-    }
-
-    fn at(&self, key: &str) -> String {
-        format!("{}/{}", self.pointer, escape(key))
-    }
-
-    fn had(&self, key: &str) -> bool {
-        self.object.get(key).is_some_and(|value| !value.is_null())
-    }
-
-    /// The field, when it is there; null means it is not.
-    fn take(&mut self, key: &'static str) -> Option<&'a Value> {
-        self.asked.insert(key);
-        self.object.get(key).filter(|value| !value.is_null())
-    }
-
-    fn wrong(&self, key: &str, value: &Value, right: &str, errors: &mut Errors) {
-        errors.add(&self.at(key), &format!("{} is not right here: {key} is {right}", shown(value)));
-    }
-
-    fn text(&mut self, key: &'static str, errors: &mut Errors) -> Option<String> {
-        let value = self.take(key)?;
-        if value.as_str().is_none() {
-            self.wrong(key, value, "a string", errors);
-        }
-        value.as_str().map(str::to_owned)
-    }
-
-    fn name(&mut self, key: &'static str, errors: &mut Errors) -> String {
-        let text = self.text(key, errors).unwrap_or_else(super::default_name);
-        let pointer = self.at(key);
-        if text.trim().is_empty() {
-            errors.add(&pointer, &format!("is empty: leave {key} out or name it"));
-        }
-        check_text(&pointer, &text, errors);
-        text
-    }
-
-    fn flag(&mut self, key: &'static str, default: bool, errors: &mut Errors) -> bool {
-        let Some(value) = self.take(key) else {
-            return default;
-        };
-        value.as_bool().unwrap_or_else(|| {
-            self.wrong(key, value, "true or false", errors);
-            default
-        })
-    }
-
-    fn optional_whole(
-        &mut self,
-        key: &'static str,
-        low: u64,
-        high: u64,
-        errors: &mut Errors,
-    ) -> Option<u64> {
-        let value = self.take(key)?;
-        let whole = value.as_u64().filter(|n| (low..=high).contains(n));
-        if whole.is_none() {
-            self.wrong(key, value, &format!("a whole number from {low} to {high}"), errors);
-        }
-        whole
-    }
-
-    fn whole(
-        &mut self,
-        key: &'static str,
-        low: u64,
-        high: u64,
-        default: u64,
-        errors: &mut Errors,
-    ) -> u64 {
-        self.optional_whole(key, low, high, errors).unwrap_or(default)
-    }
-
-    fn span(
-        &mut self,
-        key: &'static str,
-        least: Duration,
-        most: Duration,
-        errors: &mut Errors,
-    ) -> Option<Span> {
-        let value = self.take(key)?;
-        let Some(text) = value.as_str() else {
-            self.wrong(key, value, "a string with a unit, such as \"30s\" or \"500ms\"", errors);
-            return None;
-        };
-        match text.parse::<Span>() {
-            Err(why) => errors.add(&self.at(key), &why),
-            Ok(span) if (least..=most).contains(&span.duration()) => return Some(span),
-            Ok(_) => self.wrong(
-                key,
-                value,
-                &format!("a duration from {} to {}", Span::from(least), Span::from(most)),
-                errors,
-            ),
-        }
-        None
-    }
-
-    fn choice<T: Copy>(
-        &mut self,
-        key: &'static str,
-        choices: Choices<T>,
-        errors: &mut Errors,
-    ) -> Option<T> {
-        let value = self.take(key)?;
-        let chosen = choices.iter().find(|(name, _)| value.as_str() == Some(name));
-        if chosen.is_none() {
-            let names: Vec<String> = choices.iter().map(|(name, _)| format!("{name:?}")).collect();
-            self.wrong(key, value, &format!("one of {} in this version", names.join(", ")), errors);
-        }
-        chosen.map(|(_, choice)| *choice)
-    }
-
-    fn list(&mut self, key: &'static str, errors: &mut Errors) -> Option<Vec<String>> {
-        let pointer = self.at(key);
-        strings(self.take(key), &pointer, errors)
-    }
-
-    fn map(
-        &mut self,
-        key: &'static str,
-        most: usize,
-        errors: &mut Errors,
-    ) -> BTreeMap<String, String> {
-        let pointer = self.at(key);
-        string_map(self.take(key), &pointer, most, errors)
-    }
-
-    fn refuse_rest(&self, errors: &mut Errors) {
-        for key in self.object.keys().filter(|key| !self.asked.contains(key.as_str())) {
-            let near = self
-                .asked
-                .iter()
-                .map(|known| (strsim::damerau_levenshtein(key, known), known))
-                .filter(|(distance, _)| *distance <= 2)
-                .min();
-            let known: Vec<&str> = self.asked.iter().copied().collect();
-            let hint = near.map_or_else(
-                || format!("known are {}", known.join(", ")),
-                |(_, known)| format!("did you mean {known:?}?"),
-            );
-            errors.add(&self.at(key), &format!("unknown field; {hint}"));
-        }
-    }
 }
 
 #[cfg(test)]
