@@ -1,1 +1,113 @@
-//! One result, every format.
+//! One result, every format. Pure: a job, its result and its recordings in,
+//! text out. This crate knows no I/O, no SQL and no web server; whoever asks
+//! for a report decides where it goes.
+
+pub mod ab;
+mod csv;
+mod figures;
+mod markdown;
+mod table;
+
+use benchd_model::{Job, RunResult, TrialRecording, assemble, timeline};
+use std::str::FromStr;
+
+pub use table::{render_table, timeline_table};
+
+/// The formats a result can be read in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// The result document itself.
+    Json,
+    /// The layout of Apache's `ab`.
+    Ab,
+    /// The timeline, one row a second: a result is a tree, and the part of it
+    /// that is a table is its timeline.
+    Csv,
+    /// A short summary for a pull request or a job log.
+    Markdown,
+    /// What a person reads in a terminal.
+    Table,
+}
+
+impl Format {
+    /// Every format.
+    pub const ALL: [Self; 5] = [Self::Json, Self::Ab, Self::Csv, Self::Markdown, Self::Table];
+
+    /// The name that `?format=` and `--format` take.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Json => "json",
+            Self::Ab => "ab",
+            Self::Csv => "csv",
+            Self::Markdown => "markdown",
+            Self::Table => "table",
+        }
+    }
+
+    /// The media type of the rendered text.
+    #[must_use]
+    pub const fn content_type(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+            Self::Ab | Self::Table => "text/plain; charset=utf-8",
+            Self::Csv => "text/csv; charset=utf-8; header=present",
+            Self::Markdown => "text/markdown; charset=utf-8",
+        }
+    }
+}
+
+/// A format name that is none.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no report format: one of {known}", known = Format::ALL.map(Format::name).join(", "))]
+pub struct UnknownFormat(pub String);
+
+impl FromStr for Format {
+    type Err = UnknownFormat;
+
+    fn from_str(text: &str) -> Result<Self, UnknownFormat> {
+        let named = Self::ALL.into_iter().find(|format| format.name() == text);
+        named.ok_or_else(|| UnknownFormat(text.to_owned()))
+    }
+}
+
+/// Everything a report may draw on.
+#[derive(Clone, Copy, Debug)]
+pub struct Report<'a> {
+    /// What was asked for; secrets already redacted.
+    pub job: &'a Job,
+    /// What came out.
+    pub result: &'a RunResult,
+    /// What it was computed from.
+    pub recordings: &'a [TrialRecording],
+}
+
+/// Renders a result. The text ends with a line break, whatever the format.
+#[must_use]
+pub fn render(format: Format, report: &Report<'_>) -> String {
+    match format {
+        Format::Json => json(report.result),
+        Format::Ab => ab_text(report),
+        Format::Csv => csv::timeline(&rows(report)),
+        Format::Markdown => markdown::render(report),
+        Format::Table => render_table(report, false),
+    }
+}
+
+fn json(result: &RunResult) -> String {
+    let mut text = serde_json::to_string_pretty(result)
+        .expect("a result has string keys and plain values only, which JSON can hold");
+    text.push('\n');
+    text
+}
+
+fn ab_text(report: &Report<'_>) -> String {
+    let ends: Vec<_> = report.recordings.iter().filter_map(|r| r.end.clone()).collect();
+    let tally = assemble::total(report.recordings);
+    ab::AbReport::new(&report.job.spec, &tally, &ends, None).to_text()
+}
+
+/// The timeline of every trial.
+fn rows(report: &Report<'_>) -> Vec<benchd_model::TimelineRow> {
+    timeline::all(report.recordings, report.result.load.threads)
+}

@@ -1,0 +1,127 @@
+//! Figures as people read them: thousands grouped, units beside, short.
+
+/// A count with its thousands grouped.
+pub(crate) fn count(value: u64) -> String {
+    let digits = value.to_string();
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.char_indices() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// A count with its noun, which takes an `s` unless there is exactly one.
+pub(crate) fn counted(value: u64, noun: &str) -> String {
+    let plural = if value == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", count(value))
+}
+
+/// A rate per second, with a decimal while it is small.
+pub(crate) fn rate(value: f64) -> String {
+    if value.abs() < 1000.0 { format!("{value:.1}") } else { count(value.round() as u64) }
+}
+
+/// A ratio in percent; a share that is not nothing never reads as nothing.
+pub(crate) fn percent(ratio: Option<f64>) -> String {
+    match ratio {
+        None => "-".to_owned(),
+        Some(0.0) => "0 %".to_owned(),
+        Some(ratio) if ratio < 0.0001 => "<0.01 %".to_owned(),
+        Some(ratio) if ratio < 1.0 && ratio > 0.9999 => ">99.99 %".to_owned(),
+        Some(ratio) => format!("{:.2} %", ratio * 100.0),
+    }
+}
+
+/// Milliseconds in at most seven characters up to an hour and beyond.
+pub(crate) fn millis(value: Option<f64>) -> String {
+    match value {
+        None => "-".to_owned(),
+        Some(ms) if ms < 10.0 => format!("{ms:.3}"),
+        Some(ms) if ms < 1000.0 => format!("{ms:.1}"),
+        Some(ms) => format!("{ms:.0}"),
+    }
+}
+
+/// Bytes in the largest binary unit that leaves a whole number.
+pub(crate) fn bytes(value: f64) -> String {
+    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+    if value < 1024.0 {
+        return format!("{value:.0} B");
+    }
+    let (mut scaled, mut unit) = (value / 1024.0, UNITS[0]);
+    for larger in &UNITS[1..] {
+        if scaled < 1024.0 {
+            break;
+        }
+        (scaled, unit) = (scaled / 1024.0, larger);
+    }
+    format!("{scaled:.1} {unit}")
+}
+
+/// A count in at most `width` characters, shortened to thousands or more.
+pub(crate) fn short(value: f64, width: usize) -> String {
+    let mut text = format!("{value:.0}");
+    let mut scaled = value;
+    for unit in ["k", "M", "G", "T"] {
+        if text.len() <= width {
+            break;
+        }
+        scaled /= 1000.0;
+        text = format!("{scaled:.0}{unit}");
+    }
+    text
+}
+
+/// Text from outside without what could steer a terminal or break a line.
+pub(crate) fn printable(text: &str) -> String {
+    let steers =
+        |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.chars().map(|c| if steers(c) { '?' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{bytes, count, counted, millis, percent, printable, rate, short};
+
+    #[test]
+    fn thousands_are_grouped() {
+        assert_eq!(count(0), "0");
+        assert_eq!(count(999), "999");
+        assert_eq!(count(1000), "1,000");
+        assert_eq!(count(5_000_000_000), "5,000,000,000");
+        assert_eq!(counted(1, "poll"), "1 poll");
+        assert_eq!(counted(0, "poll"), "0 polls");
+        assert_eq!(rate(12.34), "12.3");
+        assert_eq!(rate(15_074.2), "15,074");
+    }
+
+    #[test]
+    fn a_share_that_is_not_nothing_never_reads_as_nothing_or_all() {
+        assert_eq!(percent(Some(0.0)), "0 %");
+        assert_eq!(percent(Some(0.000_001)), "<0.01 %");
+        assert_eq!(percent(Some(0.999_999)), ">99.99 %");
+        assert_eq!(percent(Some(1.0)), "100.00 %");
+        assert_eq!(percent(None), "-");
+    }
+
+    #[test]
+    fn figures_keep_their_width() {
+        for ms in [0.001, 9.9999, 10.04, 999.96, 1000.0, 3_600_000.0] {
+            assert!(millis(Some(ms)).len() <= 7, "{ms}");
+        }
+        for value in [0.0, 99_999.0, 100_000.0, 5e9, 5e14] {
+            assert!(short(value, 5).len() <= 5, "{value}");
+        }
+        assert_eq!(bytes(612.0), "612 B");
+        assert_eq!(bytes(1536.0), "1.5 KiB");
+        assert_eq!(bytes(5e15), "4.4 PiB");
+    }
+
+    #[test]
+    fn nothing_that_steers_a_terminal_gets_through() {
+        assert_eq!(printable("a\u{1b}[2Jb\nc\u{202e}"), "a?[2Jb?c?");
+    }
+}

@@ -1,0 +1,164 @@
+//! A short summary for a pull request or a job log. Whatever came from outside
+//! (URLs, labels, header values, reasons) is escaped: it shows as it was
+//! written and makes no links, tags, code or table cells.
+
+use crate::Report;
+use crate::figures::{bytes, count, counted, millis, percent, printable, rate};
+use benchd_model::criteria::CriterionStatus;
+use benchd_model::{Outcome, RunResult, Verdict};
+use std::fmt::{self, Write};
+
+/// Renders the summary.
+pub(crate) fn render(report: &Report<'_>) -> String {
+    let mut text = String::new();
+    write(&mut text, report).expect("memory takes every write");
+    text
+}
+
+fn write(out: &mut String, report: &Report<'_>) -> fmt::Result {
+    let (spec, result) = (&report.job.spec, report.result);
+    let title = match result.verdict {
+        Verdict::Pass => "pass",
+        Verdict::Fail => "**FAIL**",
+        Verdict::Inconclusive => "inconclusive",
+        Verdict::Invalid => "**INVALID**",
+    };
+    writeln!(out, "### benchd: {title}, {} / {}\n", escape(&spec.project), escape(&spec.scenario))?;
+    writeln!(out, "{}\n", escape(&result.summary))?;
+    write_list(out, "The figures cannot be trusted", &result.validity.reasons)?;
+    write_criteria(out, result)?;
+    write_figures(out, report)?;
+    let reasons: Vec<String> =
+        result.failure_reasons.iter().map(|(why, n)| format!("{} × {why}", count(*n))).collect();
+    write_list(out, "What failed", &reasons)?;
+    write_list(out, "Notes", &result.notes)
+}
+
+fn write_list(out: &mut String, title: &str, items: &[String]) -> fmt::Result {
+    if items.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "**{title}**\n")?;
+    for item in items {
+        writeln!(out, "- {}", escape(item))?;
+    }
+    writeln!(out)
+}
+
+fn write_criteria(out: &mut String, result: &RunResult) -> fmt::Result {
+    if result.criteria.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "| criterion | observed | status |\n|---|---:|---|")?;
+    for criterion in &result.criteria {
+        let observed = criterion.observed.map_or_else(|| "-".to_owned(), |value| value.to_string());
+        let status = match criterion.status {
+            CriterionStatus::Pass => "pass",
+            CriterionStatus::Fail => "**fail**",
+            CriterionStatus::NoData => "no data",
+        };
+        writeln!(out, "| {} | {observed} | {status} |", escape(&criterion.expression))?;
+    }
+    writeln!(out)
+}
+
+fn write_figures(out: &mut String, report: &Report<'_>) -> fmt::Result {
+    let (spec, result) = (&report.job.spec, report.result);
+    let load = &result.load;
+    let kept = if load.keepalive { "kept alive" } else { "one request each" };
+    let latency = &result.latency_ms;
+    let mut rows = vec![
+        ("target", format!("{} {}", escape(&spec.request.method), escape(&spec.target.url))),
+        (
+            "load",
+            format!("{}, {}, {kept}", load.model, counted(load.connections.into(), "connection")),
+        ),
+        (
+            "measured",
+            format!("{:.2} s in {}", result.duration_s, counted(spec.trials.into(), "trial")),
+        ),
+        (
+            "responses",
+            format!("{} of {} requests", count(result.counts.ok), count(result.counts.issued)),
+        ),
+        ("good responses", format!("{} per second", rate(result.goodput_rps))),
+        ("errors", format!("{}{}", percent(result.error_ratio), failures(result))),
+        (
+            "latency",
+            format!(
+                "p50 {} · p90 {} · p99 {} · max {} ms",
+                millis(latency.p50),
+                millis(latency.p90),
+                millis(latency.p99),
+                millis(latency.max)
+            ),
+        ),
+        ("received", bytes(result.bytes.received as f64)),
+    ];
+    if let Some(software) = &result.server.software {
+        rows.push(("server", escape(software)));
+    }
+    if let Some(nginx) = &result.server.stub_status {
+        rows.push((
+            "nginx counted",
+            format!("{}, {} dropped", counted(nginx.requests, "request"), count(nginx.dropped)),
+        ));
+    }
+    if !spec.labels.is_empty() {
+        let labels: Vec<String> =
+            spec.labels.iter().map(|(k, v)| escape(&format!("{k}={v}"))).collect();
+        rows.push(("labels", labels.join(", ")));
+    }
+    writeln!(out, "| figure | value |\n|---|---|")?;
+    rows.iter().try_for_each(|(name, value)| writeln!(out, "| {name} | {value} |"))?;
+    writeln!(out)
+}
+
+/// The failure classes that are not empty.
+fn failures(result: &RunResult) -> String {
+    let classes: Vec<String> = Outcome::ALL
+        .into_iter()
+        .filter(|class| *class != Outcome::Ok && result.counts.of(*class) > 0)
+        .map(|class| format!("{} {}", count(result.counts.of(class)), class.name()))
+        .collect();
+    if classes.is_empty() { String::new() } else { format!(" ({})", classes.join(", ")) }
+}
+
+/// Makes outside text plain: one line, nothing that Markdown or HTML would read.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len() + 8);
+    for c in printable(&text.replace(['\r', '\n', '\t'], " ")).chars() {
+        match c {
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '&' => escaped.push_str("&amp;"),
+            // A pipe inside a table cell ends it even behind a backslash in some readers.
+            '|' => escaped.push_str("&#124;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '#' | '!' | '~' | '$' => {
+                escaped.push('\\');
+                escaped.push(c);
+            }
+            _ => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::escape;
+
+    #[test]
+    fn outside_text_stays_text() {
+        assert_eq!(
+            escape("a|b`c`\n# <img src=x> [l](u) ![i](u) **b** &amp;"),
+            concat!(
+                "a&#124;b\\`c\\` \\# &lt;img src=x&gt; \\[l\\](u) \\!\\[i\\](u) \\*\\*b\\*\\* &amp;amp;"
+            )
+        );
+        assert_eq!(
+            escape("http://127.0.0.1:8088/index.html?a=1"),
+            "http://127.0.0.1:8088/index.html?a=1"
+        );
+    }
+}

@@ -1,0 +1,283 @@
+//! What a person reads in a terminal after a run: the verdict first, then what
+//! stands behind it. Fits 80 columns; no colour unless asked for.
+
+mod layout;
+mod timeline;
+
+use crate::figures::{bytes, count, counted, millis, percent, printable, rate};
+use crate::{Report, rows};
+use benchd_model::criteria::CriterionStatus;
+use benchd_model::histogram::LatencySummary;
+use benchd_model::recording::EndReason;
+use benchd_model::result::StubStatusResult;
+use benchd_model::{Outcome, RunResult, Verdict};
+use layout::Page;
+
+pub use timeline::timeline_table;
+
+/// Renders the report. `colour` adds ANSI colours to the verdict and headings.
+#[must_use]
+pub fn render_table(report: &Report<'_>, colour: bool) -> String {
+    let result = report.result;
+    let mut page = Page::new(colour);
+    write_verdict(&mut page, result);
+    write_setting(&mut page, report);
+    write_figures(&mut page, result);
+    write_latency(&mut page, result);
+    write_trials(&mut page, result);
+    let rows = rows(report);
+    if !rows.is_empty() {
+        page.heading("Timeline");
+        page.raw(&timeline_table(&rows));
+    }
+    if !result.notes.is_empty() {
+        page.heading("Notes");
+        result.notes.iter().for_each(|note| page.item(note));
+    }
+    page.finish()
+}
+
+fn write_verdict(page: &mut Page, result: &RunResult) {
+    let prefix = format!("{}: ", result.verdict);
+    let sentence = result.summary.strip_prefix(&prefix).unwrap_or(&result.summary);
+    page.verdict(result.verdict, sentence);
+    if !result.validity.reasons.is_empty() {
+        page.heading("Why these figures cannot be trusted, and what to do");
+        result.validity.reasons.iter().for_each(|reason| page.item(reason));
+    }
+    if !result.criteria.is_empty() {
+        page.heading("Criteria");
+    }
+    for criterion in &result.criteria {
+        let status = match criterion.status {
+            CriterionStatus::Pass => "pass",
+            CriterionStatus::Fail => "FAIL",
+            CriterionStatus::NoData => "no data",
+        };
+        let observed = criterion.observed.map_or_else(|| "nothing".to_owned(), |v| v.to_string());
+        page.field(status, &format!("{}, observed {observed}", criterion.expression));
+    }
+}
+
+fn write_setting(page: &mut Page, report: &Report<'_>) {
+    let (spec, result) = (&report.job.spec, report.result);
+    let load = &result.load;
+    page.heading("Run");
+    page.field("target", &format!("{} {}", spec.request.method, spec.target.url));
+    let mut server = result.server.software.clone().unwrap_or_else(|| "says no name".to_owned());
+    if let Some(length) = result.server.document_bytes {
+        server.push_str(&format!(", document of {}", counted(length, "byte")));
+    }
+    if let Some(tls) = &result.server.tls {
+        server.push_str(&format!(", {tls}"));
+    }
+    page.field("server", &server);
+    let kept = if load.keepalive { "kept alive" } else { "one request each" };
+    page.field(
+        "load",
+        &format!(
+            "{} loop, {} ({} at once), {kept}, {}, {} driver, {}",
+            load.model,
+            counted(load.connections.into(), "connection"),
+            count(load.connections_achieved.into()),
+            load.protocol,
+            if load.driver.is_empty() { "unknown" } else { &load.driver },
+            counted(load.threads.into(), "thread"),
+        ),
+    );
+    let ended = match result.ended {
+        EndReason::Completed => "",
+        EndReason::Cancelled => ", cancelled",
+        EndReason::Interrupted => ", interrupted",
+    };
+    let trials = counted(result.trials.len() as u64, "trial");
+    page.field("measured", &format!("{:.3} s in {trials}{ended}", result.duration_s));
+    page.field("job", &report.job.id.to_string());
+}
+
+fn write_figures(page: &mut Page, result: &RunResult) {
+    let counts = &result.counts;
+    page.heading("Figures");
+    page.field(
+        "requests",
+        &format!(
+            "{} issued, {} answered, {} failed, {} aborted at the end",
+            count(counts.issued),
+            count(counts.ok),
+            count(counts.failures()),
+            count(counts.aborted)
+        ),
+    );
+    page.field(
+        "throughput",
+        &format!("{} good responses/s, {} responses/s", rate(result.goodput_rps), rate(result.rps)),
+    );
+    page.field(
+        "errors",
+        &format!(
+            "{} of the requests, non-2xx {} of the responses",
+            percent(result.error_ratio),
+            percent(result.non_2xx_ratio)
+        ),
+    );
+    write_failures(page, result);
+    let codes: Vec<String> =
+        result.status_codes.iter().map(|(status, n)| format!("{status} × {}", count(*n))).collect();
+    page.field("statuses", &if codes.is_empty() { "none".to_owned() } else { codes.join(", ") });
+    let per_second = if result.duration_s > 0.0 {
+        result.bytes.received as f64 / result.duration_s
+    } else {
+        0.0
+    };
+    page.field(
+        "bytes",
+        &format!(
+            "{} received ({}/s), {} of it bodies, {} sent",
+            bytes(result.bytes.received as f64),
+            bytes(per_second),
+            bytes(result.bytes.body as f64),
+            bytes(result.bytes.sent as f64)
+        ),
+    );
+    page.field(
+        "connections",
+        &format!(
+            "{} opened, {} requests on a used one, {} closed while idle",
+            count(result.connections.opened),
+            count(result.connections.reused_requests),
+            count(result.connections.idle_closed)
+        ),
+    );
+    if let Some(cpu) = result.validity.generator_cpu_ratio {
+        page.field(
+            "generator",
+            &format!(
+                "{} of its threads' processors, limited by: {}",
+                percent(Some(cpu)),
+                result.validity.limited_by.name()
+            ),
+        );
+    }
+    if let Some(nginx) = &result.server.stub_status {
+        page.field("nginx", &stub_status(nginx, result.validity.reconciled));
+    }
+}
+
+fn write_failures(page: &mut Page, result: &RunResult) {
+    let failed = |class: &Outcome| {
+        !matches!(class, Outcome::Ok | Outcome::Aborted) && result.counts.of(*class) > 0
+    };
+    let classes: Vec<String> = Outcome::ALL
+        .iter()
+        .filter(|class| failed(class))
+        .map(|class| format!("{} {}", count(result.counts.of(*class)), class.name()))
+        .collect();
+    if !classes.is_empty() {
+        page.field("failures", &classes.join(", "));
+    }
+    for (reason, times) in &result.failure_reasons {
+        page.field("", &format!("{} × {reason}", count(*times)));
+    }
+}
+
+fn stub_status(nginx: &StubStatusResult, reconciled: Option<bool>) -> String {
+    let agrees = match reconciled {
+        Some(true) => "exactly what was sent",
+        Some(false) => "not what was sent",
+        None => "could not be compared",
+    };
+    let mut text = format!(
+        "counted {} ({agrees}) and {}, dropped {}, at most {} active; asked {}",
+        counted(nginx.requests, "request"),
+        counted(nginx.accepts, "connection"),
+        count(nginx.dropped),
+        count(nginx.active_max),
+        counted(nginx.polls, "time"),
+    );
+    if nginx.polls_failed > 0 {
+        text.push_str(&format!(", {} without answer", count(nginx.polls_failed)));
+    }
+    if nginx.foreign_requests > 0 {
+        text.push_str(&format!("; {} not ours", counted(nginx.foreign_requests, "request")));
+    }
+    if nginx.restarts > 0 {
+        text.push_str(&format!("; restarted {}", counted(nginx.restarts.into(), "time")));
+    }
+    text
+}
+
+fn write_latency(page: &mut Page, result: &RunResult) {
+    page.heading("Times in ms");
+    page.row(
+        "",
+        &["mean", "p50", "p75", "p90", "p95", "p98", "p99", "p99.9", "max"].map(String::from),
+    );
+    let failures = result.counts.failures() > 0;
+    for (label, summary, shown) in [
+        ("latency", &result.latency_ms, true),
+        ("+failed", &result.latency_all_ms, failures),
+        ("connect", &result.connect_ms, result.connect_ms.count > 0),
+        ("tls", &result.tls_ms, result.tls_ms.count > 0),
+        ("ttfb", &result.ttfb_ms, result.ttfb_ms.count > 0),
+        ("service", &result.service_ms, result.service_ms.count > 0),
+    ] {
+        if shown {
+            page.row(label, &distribution(summary));
+        }
+    }
+}
+
+fn distribution(summary: &LatencySummary) -> [String; 9] {
+    [
+        summary.mean,
+        summary.p50,
+        summary.p75,
+        summary.p90,
+        summary.p95,
+        summary.p98,
+        summary.p99,
+        summary.p99_9,
+        summary.max,
+    ]
+    .map(millis)
+}
+
+fn write_trials(page: &mut Page, result: &RunResult) {
+    if result.trials.len() < 2 {
+        return;
+    }
+    page.heading("Trials");
+    page.row(
+        "trial",
+        &["answered", "failed", "good/s", "p50 ms", "p99 ms", "max ms"].map(String::from),
+    );
+    for trial in &result.trials {
+        let figures = [
+            count(trial.counts.ok),
+            count(trial.counts.failures()),
+            rate(trial.goodput_rps),
+            millis(trial.latency_ms.p50),
+            millis(trial.latency_ms.p99),
+            millis(trial.latency_ms.max),
+        ];
+        page.row(&trial.trial.to_string(), &figures);
+    }
+    let rates = || result.trials.iter().map(|trial| trial.goodput_rps);
+    let (low, high) = (rates().fold(f64::MAX, f64::min), rates().fold(0.0, f64::max));
+    let mean = rates().sum::<f64>() / result.trials.len() as f64;
+    let spread = (mean > 0.0).then(|| (high - low) / mean);
+    page.field(
+        "spread",
+        &format!(
+            "{} to {} good responses/s, {} of the mean",
+            rate(low),
+            rate(high),
+            percent(spread)
+        ),
+    );
+}
+
+/// The verdict as a heading.
+fn title(verdict: Verdict) -> String {
+    printable(verdict.name()).to_uppercase()
+}
