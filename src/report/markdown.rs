@@ -57,7 +57,7 @@ fn write_criteria(out: &mut String, result: &RunResult) -> fmt::Result {
             CriterionStatus::Fail => "**fail**",
             CriterionStatus::NoData => "no data",
         };
-        writeln!(out, "| {} | {observed} | {status} |", escape(&criterion.expression))?;
+        writeln!(out, "| {} | {observed} | {status} |", code(&criterion.expression))?;
     }
     writeln!(out)
 }
@@ -68,7 +68,7 @@ fn write_figures(out: &mut String, report: &Report<'_>) -> fmt::Result {
     let kept = if load.keepalive { "kept alive" } else { "one request each" };
     let latency = &result.latency_ms;
     let mut rows = vec![
-        ("target", format!("{} {}", escape(&spec.request.method), escape(&spec.target.url))),
+        ("target", format!("{} {}", escape(&spec.request.method), code(&spec.target.url))),
         (
             "load",
             format!("{}, {}, {kept}", load.model, counted(load.connections.into(), "connection")),
@@ -96,7 +96,7 @@ fn write_figures(out: &mut String, report: &Report<'_>) -> fmt::Result {
         ("received", bytes(result.bytes.received as f64)),
     ];
     if let Some(software) = &result.server.software {
-        rows.push(("server", escape(software)));
+        rows.push(("server", code(software)));
     }
     if let Some(nginx) = &result.server.stub_status {
         rows.push((
@@ -106,7 +106,7 @@ fn write_figures(out: &mut String, report: &Report<'_>) -> fmt::Result {
     }
     if !spec.labels.is_empty() {
         let labels: Vec<String> =
-            spec.labels.iter().map(|(k, v)| escape(&format!("{k}={v}"))).collect();
+            spec.labels.iter().map(|(k, v)| code(&format!("{k}={v}"))).collect();
         rows.push(("labels", labels.join(", ")));
     }
     writeln!(out, "| figure | value |\n|---|---|")?;
@@ -124,29 +124,42 @@ fn failures(result: &RunResult) -> String {
     if classes.is_empty() { String::new() } else { format!(" ({})", classes.join(", ")) }
 }
 
+/// Outside text as code where it can be that, so that it reads well unrendered, too.
+fn code(text: &str) -> String {
+    let plain = |c: char| !c.is_control() && !matches!(c, '`' | '|');
+    if !text.trim().is_empty() && text.chars().all(plain) {
+        return format!("`{}`", printable(text));
+    }
+    escape(text)
+}
+
 /// Makes outside text plain: one line, nothing that Markdown or HTML would read.
 fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len() + 8);
-    for c in printable(&text.replace(['\r', '\n', '\t'], " ")).chars() {
+    let line = printable(&text.replace(['\r', '\n', '\t'], " "));
+    let mut escaped = String::with_capacity(line.len() + 8);
+    let mut before = ' ';
+    let mut letters = line.chars().peekable();
+    while let Some(c) = letters.next() {
+        let inside_word =
+            before.is_alphanumeric() && letters.peek().is_some_and(|c| c.is_alphanumeric());
         match c {
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             '&' => escaped.push_str("&amp;"),
             // A pipe inside a table cell ends it even behind a backslash in some readers.
             '|' => escaped.push_str("&#124;"),
-            '\\' | '`' | '*' | '_' | '[' | ']' | '#' | '!' | '~' | '$' => {
-                escaped.push('\\');
-                escaped.push(c);
-            }
+            '_' if inside_word => escaped.push('_'),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '#' | '!' | '~' | '$' => escaped.extend(['\\', c]),
             _ => escaped.push(c),
         }
+        before = c;
     }
     escaped
 }
 
 #[cfg(test)]
 mod tests {
-    use super::escape;
+    use super::{code, escape};
 
     #[test]
     fn outside_text_stays_text() {
@@ -160,5 +173,13 @@ mod tests {
             escape("http://127.0.0.1:8088/index.html?a=1"),
             "http://127.0.0.1:8088/index.html?a=1"
         );
+        assert_eq!(escape("latency_p99_ms _x_"), "latency_p99_ms \\_x\\_");
+    }
+
+    #[test]
+    fn code_is_left_only_where_nothing_ends_it() {
+        assert_eq!(code("a < b_c"), "`a < b_c`");
+        assert_eq!(code("a`b|c"), "a\\`b&#124;c");
+        assert_eq!(code(" "), " ");
     }
 }
