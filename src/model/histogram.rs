@@ -129,9 +129,12 @@ impl Histogram {
             return (n == 1).then_some(0.0);
         }
         // n·Σx² − (Σx)² in integers, so that nothing cancels before the division.
-        let scaled = u128::from(n) * self.sum_squares;
         let square = u128::from(self.sum_us) * u128::from(self.sum_us);
-        let numerator = scaled.saturating_sub(square) as f64;
+        let numerator = match u128::from(n).checked_mul(self.sum_squares) {
+            Some(scaled) => scaled.saturating_sub(square) as f64,
+            // Billions of hour-long values do not fit; floats do.
+            None => (n as f64 * self.sum_squares as f64 - square as f64).max(0.0),
+        };
         Some((numerator / (n as f64 * (n - 1) as f64)).sqrt())
     }
 
