@@ -1,4 +1,5 @@
 //! A managed nginx against the real one of this machine.
+#![expect(clippy::unwrap_used, reason = "test code; clippy only knows the test functions as such")]
 
 use benchd_tuning::{ManagedNginx, NginxError, NginxOptions, TlsFiles};
 use std::fs;
@@ -64,7 +65,7 @@ fn role_of_a_process_that_is_killed() {
         return;
     }
     let nginx = started(NginxOptions::default());
-    println!("started {}", nginx.master_pid().unwrap());
+    println!("started {} {}", nginx.master_pid().unwrap(), nginx.prefix().display());
     let _closed_with_the_pipe = std::io::stdin().read(&mut [0]);
 }
 
@@ -78,9 +79,11 @@ fn dies_with_a_process_that_is_killed() {
         .spawn()
         .unwrap();
     let mut lines = BufReader::new(process.stdout.take().unwrap()).lines().map_while(Result::ok);
-    let pid: u32 = lines
-        .find_map(|line| line.split_once("started ").map(|(_, pid)| pid.parse().unwrap()))
+    let started = lines
+        .find_map(|line| line.split_once("started ").map(|(_, told)| told.to_owned()))
         .expect("the other process starts nginx");
+    let (pid, prefix) = started.split_once(' ').unwrap();
+    let pid: u32 = pid.parse().unwrap();
     let nginx = rustix::process::pidfd_open(
         rustix::process::Pid::from_raw(pid.try_into().unwrap()).unwrap(),
         rustix::process::PidfdFlags::empty(),
@@ -91,6 +94,7 @@ fn dies_with_a_process_that_is_killed() {
     let limit = rustix::event::Timespec { tv_sec: 10, tv_nsec: 0 };
     let mut ended = [rustix::event::PollFd::new(&nginx, rustix::event::PollFlags::IN)];
     assert_eq!(rustix::event::poll(&mut ended, Some(&limit)).unwrap(), 1, "nginx {pid} lives on");
+    fs::remove_dir_all(prefix).unwrap();
 }
 
 #[test]
