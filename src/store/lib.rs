@@ -1,1 +1,118 @@
-//! Everything that must survive: one Store over SQLite and Postgres.
+//! Everything that must survive: one [`Store`] over SQLite and Postgres. It
+//! owns jobs, their queue, what workers record and what comes out. It never
+//! knows HTTP.
+//!
+//! Conventions: look-ups return `Option`; the clock is a parameter, never read
+//! here; everything a worker writes is fenced by the attempt number of its
+//! [`Lease`], in the transaction that writes; every write may be repeated after
+//! a lost answer without doubling anything.
+
+mod address;
+mod changes;
+mod claim;
+mod database;
+mod document;
+mod error;
+mod events;
+mod finish;
+mod history;
+mod jobs;
+mod lease;
+mod recordings;
+mod results;
+mod row;
+mod targets;
+mod variables;
+
+pub use changes::Changes;
+pub use claim::{Lease, RunningLease};
+pub use error::StoreError;
+pub use finish::Finish;
+pub use history::{Cursor, JobFilter, JobPage, MAX_PAGE};
+pub use jobs::{CancelOutcome, Created, DeleteOutcome, Idempotency, MAX_QUEUED, NewJob};
+pub use lease::Heartbeat;
+pub use recordings::Record;
+pub use variables::Variable;
+
+use address::Address;
+use changes::Announcer;
+use database::{Database, on_backend};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The one place where everything is kept. Clones share their connections.
+#[derive(Clone)]
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    database: Database,
+    description: String,
+    announcer: Announcer,
+}
+
+impl Store {
+    /// Opens `postgres://…`, `sqlite:PATH`, a plain path, or `sqlite::memory:`,
+    /// and brings the schema up to date. A file is made with its parent folders.
+    ///
+    /// # Errors
+    /// When the address cannot be read, the database does not open, or was
+    /// written by a newer benchd.
+    pub async fn open(database: &str) -> Result<Self, StoreError> {
+        let address = Address::parse(database)?;
+        let description = address::describe(database);
+        let database = Database::open(&address, &description).await?;
+        let announcer = match &address {
+            Address::Postgres(options) => Announcer::listening(options),
+            Address::Memory | Address::File(_) => Announcer::local(),
+        };
+        Ok(Self { inner: Arc::new(Inner { database, description, announcer }) })
+    }
+
+    /// Where the data is, without any password.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        self.inner.description.clone()
+    }
+
+    /// Answers whether the database answers.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub async fn ping(&self) -> Result<(), StoreError> {
+        on_backend!(self, |db| {
+            sqlx::query("SELECT 1").execute(db.reader()).await?;
+        });
+        Ok(())
+    }
+
+    /// What changes from now on.
+    #[must_use]
+    pub fn changes(&self) -> Changes {
+        self.inner.announcer.changes()
+    }
+
+    /// Resolves when a job or its events changed from now on, or after
+    /// `at_most`. A loop that reads and waits uses [`Store::changes`], which
+    /// misses nothing in between.
+    pub async fn changed(&self, at_most: Duration) {
+        self.changes().wait(at_most).await;
+    }
+
+    /// Closes every connection. Dropping the store is safe, too; this waits
+    /// for what is under way and leaves an SQLite file without its log.
+    pub async fn close(&self) {
+        self.inner.database.close().await;
+    }
+
+    fn announce(&self) {
+        self.inner.announcer.announce();
+    }
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Store").field(&self.inner.description).finish()
+    }
+}

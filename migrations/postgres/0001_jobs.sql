@@ -1,0 +1,124 @@
+-- Jobs, what workers recorded of them, and what came out. The same tables and
+-- columns stand in ../sqlite; a test compares them. Times are microseconds
+-- since the Unix epoch, truth values 0 or 1. JSON is JSON, not
+-- JSONB, which refuses the escaped NUL that a request body may well contain.
+
+CREATE TABLE jobs (
+    -- UUIDv7, so that ids sort by creation.
+    id               UUID NOT NULL PRIMARY KEY,
+    project          TEXT NOT NULL,
+    scenario         TEXT NOT NULL,
+    -- The lock key: no two jobs load one host at a time.
+    target_host      TEXT NOT NULL,
+    state            TEXT NOT NULL CHECK (state IN
+                     ('queued', 'running', 'completed', 'failed', 'cancelled', 'interrupted')),
+    phase            TEXT,
+    progress         JSON NOT NULL,
+    spec             JSON NOT NULL,
+    verdict          TEXT,
+    summary          TEXT,
+    error            TEXT,
+    created_at       BIGINT NOT NULL,
+    started_at       BIGINT,
+    finished_at      BIGINT,
+    -- The fencing token: grows with every worker that takes the job.
+    attempt          BIGINT NOT NULL DEFAULT 0,
+    worker           TEXT,
+    lease_until      BIGINT,
+    cancel_requested BIGINT NOT NULL DEFAULT 0,
+    -- The number of the job's last event.
+    last_event       BIGINT NOT NULL DEFAULT 0,
+    -- The generator host, and whether the target stands on it.
+    host             JSON,
+    same_host        BIGINT
+);
+
+-- The queue. The first index is the lock itself.
+CREATE UNIQUE INDEX jobs_one_running_per_host ON jobs (target_host) WHERE state = 'running';
+CREATE INDEX jobs_queue ON jobs (id) WHERE state = 'queued';
+CREATE INDEX jobs_queue_by_host ON jobs (target_host, id) WHERE state = 'queued';
+
+-- The history, newest first, by each filter.
+CREATE INDEX jobs_history ON jobs (created_at, id);
+CREATE INDEX jobs_by_project ON jobs (project, created_at, id);
+CREATE INDEX jobs_by_scenario ON jobs (scenario, created_at, id);
+CREATE INDEX jobs_by_project_scenario ON jobs (project, scenario, created_at, id);
+CREATE INDEX jobs_by_state ON jobs (state, created_at, id);
+CREATE INDEX jobs_by_verdict ON jobs (verdict, created_at, id);
+
+-- Finished jobs by when they ended: the trend over runs.
+CREATE INDEX jobs_finished ON jobs (finished_at, id);
+CREATE INDEX jobs_finished_by_scenario ON jobs (project, scenario, finished_at, id);
+
+-- Labels, with what orders the history, so that one index range is a page.
+CREATE TABLE job_labels (
+    job_id     UUID NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
+    name       TEXT NOT NULL,
+    value      TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    PRIMARY KEY (job_id, name)
+);
+CREATE INDEX job_labels_history ON job_labels (name, value, created_at, job_id);
+
+-- Every spelling a job's target is found by: URL, host, host:port, name.
+CREATE TABLE job_targets (
+    job_id     UUID NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
+    spelling   TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    PRIMARY KEY (job_id, spelling)
+);
+CREATE INDEX job_targets_history ON job_targets (spelling, created_at, job_id);
+
+-- Keys of requests that made a job, so that a repeated one makes no second.
+CREATE TABLE idempotency (
+    key        TEXT NOT NULL PRIMARY KEY,
+    body_hash  BYTEA NOT NULL,
+    job_id     UUID NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
+    created_at BIGINT NOT NULL
+);
+CREATE INDEX idempotency_age ON idempotency (created_at);
+CREATE INDEX idempotency_job ON idempotency (job_id);
+
+-- What generators recorded, one row a record: kind is started, second, poll or
+-- end. The key makes a repeated write harmless. record: version byte, deflated JSON.
+CREATE TABLE recordings (
+    job_id    UUID NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
+    trial     BIGINT NOT NULL,
+    generator BIGINT NOT NULL,
+    kind      TEXT NOT NULL CHECK (kind IN ('started', 'second', 'poll', 'end')),
+    seq       BIGINT NOT NULL,
+    record    BYTEA NOT NULL,
+    PRIMARY KEY (job_id, trial, generator, kind, seq)
+);
+
+-- What a job tells its listeners, numbered from 1.
+CREATE TABLE events (
+    job_id   UUID NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
+    sequence BIGINT NOT NULL,
+    at       BIGINT NOT NULL,
+    kind     JSON NOT NULL,
+    PRIMARY KEY (job_id, sequence)
+);
+
+-- Results stand apart so that lists never read them. document: version byte,
+-- deflated JSON.
+CREATE TABLE results (
+    job_id   UUID NOT NULL PRIMARY KEY REFERENCES jobs (id) ON DELETE CASCADE,
+    document BYTEA NOT NULL
+);
+
+-- Other processes learn of a change by NOTIFY; SQLite has no such thing and one
+-- process, which tells itself. Every change a listener may wait for writes an
+-- event, asks a job to stop, or deletes one.
+CREATE FUNCTION benchd_announce() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_notify('benchd_changed', '');
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER events_announce AFTER INSERT ON events
+    FOR EACH STATEMENT EXECUTE FUNCTION benchd_announce();
+CREATE TRIGGER jobs_announce_cancel AFTER UPDATE OF cancel_requested ON jobs
+    FOR EACH STATEMENT EXECUTE FUNCTION benchd_announce();
+CREATE TRIGGER jobs_announce_delete AFTER DELETE ON jobs
+    FOR EACH STATEMENT EXECUTE FUNCTION benchd_announce();

@@ -1,0 +1,5 @@
+//! Rebuilds the crate when a migration changes: they are embedded at compile time.
+
+fn main() {
+    println!("cargo:rerun-if-changed=../../migrations");
+}

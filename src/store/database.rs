@@ -1,0 +1,206 @@
+//! The two databases, their pools, and [`on_backend`], which pastes one body
+//! into both. Both sides have the same methods, so that bodies need not know
+//! where they stand. Knows no tables.
+
+use crate::StoreError;
+use crate::address::Address;
+use crate::error::is_transient;
+use sqlx::migrate::{MigrateError, Migrator};
+use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
+use sqlx::sqlite::{
+    SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
+};
+use sqlx::{Postgres, Sqlite, Transaction};
+use std::path::Path;
+use std::time::Duration;
+
+/// How long a call waits for a connection before it reports the database as
+/// unavailable. Long enough for a restart of a small server, short enough that
+/// a worker notices within its lease.
+pub(crate) const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// How long SQLite waits for another process that writes.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Two processes may create one SQLite file at the same time; the one that
+/// comes second finds tables where it saw none and looks again.
+const OPEN_ATTEMPTS: u32 = 5;
+
+static SQLITE_MIGRATIONS: Migrator = sqlx::migrate!("../../migrations/sqlite");
+static POSTGRES_MIGRATIONS: Migrator = sqlx::migrate!("../../migrations/postgres");
+
+/// The database behind a store.
+pub(crate) enum Database {
+    /// An embedded file.
+    Sqlite(SqliteBackend),
+    /// A server that several processes share.
+    Postgres(PostgresBackend),
+}
+
+/// Pastes `$body` into both arms; `$db` is the backend of the arm.
+macro_rules! on_backend {
+    ($store:expr, |$db:ident| $body:block) => {
+        match &$store.inner.database {
+            $crate::database::Database::Sqlite($db) => $body,
+            $crate::database::Database::Postgres($db) => $body,
+        }
+    };
+}
+pub(crate) use on_backend;
+
+/// One connection writes, so that writers of this process queue up in memory
+/// and not in SQLite's busy loop; readers never wait for it (WAL).
+pub(crate) struct SqliteBackend {
+    writer: SqlitePool,
+    reader: SqlitePool,
+}
+
+impl SqliteBackend {
+    /// Where single reads go.
+    pub(crate) fn reader(&self) -> &SqlitePool {
+        &self.reader
+    }
+
+    /// Begins a transaction that may write. IMMEDIATE, since a transaction that
+    /// reads first and then finds another process writing fails without waiting.
+    pub(crate) async fn begin(&self) -> Result<Transaction<'static, Sqlite>, sqlx::Error> {
+        self.writer.begin_with("BEGIN IMMEDIATE").await
+    }
+
+    async fn close(&self) {
+        self.reader.close().await;
+        self.writer.close().await;
+    }
+}
+
+/// A pool of connections to a server.
+pub(crate) struct PostgresBackend {
+    pool: PgPool,
+}
+
+impl PostgresBackend {
+    /// Where single reads go.
+    pub(crate) fn reader(&self) -> &PgPool {
+        &self.pool
+    }
+
+    /// Begins a transaction that may write.
+    pub(crate) async fn begin(&self) -> Result<Transaction<'static, Postgres>, sqlx::Error> {
+        self.pool.begin().await
+    }
+}
+
+impl Database {
+    /// Connects and brings the schema up to date. `shown` is the address for errors.
+    pub(crate) async fn open(address: &Address, shown: &str) -> Result<Self, StoreError> {
+        match address {
+            Address::Memory => open_memory(shown).await.map(Self::Sqlite),
+            Address::File(path) => open_file(path, shown).await.map(Self::Sqlite),
+            Address::Postgres(options) => open_postgres(options, shown).await.map(Self::Postgres),
+        }
+    }
+
+    /// Closes every connection; SQLite folds its log into the file.
+    pub(crate) async fn close(&self) {
+        match self {
+            Self::Sqlite(db) => db.close().await,
+            Self::Postgres(db) => db.pool.close().await,
+        }
+    }
+}
+
+async fn open_memory(shown: &str) -> Result<SqliteBackend, StoreError> {
+    // Each connection would have a memory of its own, and lose it when it goes.
+    let pool = SqlitePoolOptions::new()
+        .max_connections(1)
+        .acquire_timeout(ACQUIRE_TIMEOUT)
+        .idle_timeout(None)
+        .max_lifetime(None)
+        .test_before_acquire(false)
+        .connect_with(SqliteConnectOptions::new().filename(":memory:").in_memory(true))
+        .await
+        .map_err(|error| not_opened(shown, &error))?;
+    SQLITE_MIGRATIONS.run(&pool).await.map_err(|error| not_migrated(shown, error))?;
+    Ok(SqliteBackend { writer: pool.clone(), reader: pool })
+}
+
+async fn open_file(path: &Path, shown: &str) -> Result<SqliteBackend, StoreError> {
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        std::fs::create_dir_all(folder).map_err(|error| StoreError::Open {
+            address: shown.to_owned(),
+            reason: format!("cannot make the folder {}: {error}", folder.display()),
+        })?;
+    }
+    let mut attempt = 1;
+    loop {
+        match try_open_file(path, shown).await {
+            Err(StoreError::Schema { .. } | StoreError::Unavailable(_))
+                if attempt < OPEN_ATTEMPTS =>
+            {
+                attempt += 1;
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
+async fn try_open_file(path: &Path, shown: &str) -> Result<SqliteBackend, StoreError> {
+    let options = SqliteConnectOptions::new()
+        .filename(path)
+        .journal_mode(SqliteJournalMode::Wal)
+        // Safe against a killed process, which is what WAL is for here.
+        .synchronous(SqliteSynchronous::Normal)
+        .busy_timeout(BUSY_TIMEOUT);
+    let writer = SqlitePoolOptions::new()
+        .max_connections(1)
+        .acquire_timeout(ACQUIRE_TIMEOUT + BUSY_TIMEOUT)
+        .idle_timeout(None)
+        .max_lifetime(None)
+        .connect_with(options.clone().create_if_missing(true))
+        .await
+        .map_err(|error| not_opened(shown, &error))?;
+    SQLITE_MIGRATIONS.run(&writer).await.map_err(|error| not_migrated(shown, error))?;
+    let reader = SqlitePoolOptions::new()
+        .max_connections(4)
+        .acquire_timeout(ACQUIRE_TIMEOUT)
+        .connect_lazy_with(options.pragma("query_only", "ON"));
+    Ok(SqliteBackend { writer, reader })
+}
+
+async fn open_postgres(
+    options: &PgConnectOptions,
+    shown: &str,
+) -> Result<PostgresBackend, StoreError> {
+    let pool = PgPoolOptions::new()
+        .max_connections(10)
+        .acquire_timeout(ACQUIRE_TIMEOUT)
+        .connect_with(options.clone())
+        .await
+        .map_err(|error| not_opened(shown, &error))?;
+    POSTGRES_MIGRATIONS.run(&pool).await.map_err(|error| not_migrated(shown, error))?;
+    Ok(PostgresBackend { pool })
+}
+
+fn not_opened(shown: &str, error: &sqlx::Error) -> StoreError {
+    let reason = match error {
+        sqlx::Error::Database(error) => error.message().to_owned(),
+        sqlx::Error::PoolTimedOut => {
+            format!("it did not answer within {} seconds", ACQUIRE_TIMEOUT.as_secs())
+        }
+        error => error.to_string(),
+    };
+    StoreError::Open { address: shown.to_owned(), reason }
+}
+
+fn not_migrated(shown: &str, error: MigrateError) -> StoreError {
+    let address = shown.to_owned();
+    match error {
+        MigrateError::VersionMissing(found) => StoreError::SchemaTooNew {
+            address,
+            found,
+            known: SQLITE_MIGRATIONS.iter().map(|m| m.version).max().unwrap_or(0),
+        },
+        MigrateError::Execute(error) if is_transient(&error) => StoreError::Unavailable(error),
+        error => StoreError::Schema { address, reason: error.to_string() },
+    }
+}
