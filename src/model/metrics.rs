@@ -1,6 +1,7 @@
 //! The metric catalogue: what criteria may speak of, and how each is read off
 //! a result. A name that is not here is refused when a job is posted.
 
+use crate::histogram::LatencySummary;
 use crate::result::RunResult;
 use crate::{Histogram, Tally};
 use serde::{Deserialize, Serialize};
@@ -168,6 +169,26 @@ pub(crate) fn read(name: &str, figures: &Figures<'_>) -> Option<Reading> {
     Some(figure.map_or(Reading::NoData, Reading::Value))
 }
 
+/// Reads a metric off a stored result: every scalar, and of the distributions
+/// what the result document shows. `None` where it has no such figure.
+#[must_use]
+pub fn of_result(name: &str, result: &RunResult) -> Option<f64> {
+    if let Some(scalar) = scalar(name) {
+        return (scalar.read)(result);
+    }
+    let (distribution, statistic) = distribution(name)?;
+    let summary = match distribution.prefix {
+        "latency" => &result.latency_ms,
+        "latency_all" => &result.latency_all_ms,
+        "service" => &result.service_ms,
+        "ttfb" => &result.ttfb_ms,
+        "connect" => &result.connect_ms,
+        "tls" => &result.tls_ms,
+        _ => return None,
+    };
+    statistic.of_summary(summary)
+}
+
 /// A figure of a distribution.
 #[derive(Clone, Copy)]
 enum Statistic {
@@ -187,6 +208,28 @@ impl Statistic {
             "max" => Self::Max,
             other => Self::Percentile(percent(other.strip_prefix('p')?)?),
         })
+    }
+
+    /// What a summary shows of it, in milliseconds.
+    fn of_summary(self, summary: &LatencySummary) -> Option<f64> {
+        let shown = [
+            (50.0, summary.p50),
+            (66.0, summary.p66),
+            (75.0, summary.p75),
+            (80.0, summary.p80),
+            (90.0, summary.p90),
+            (95.0, summary.p95),
+            (98.0, summary.p98),
+            (99.0, summary.p99),
+            (99.9, summary.p99_9),
+        ];
+        match self {
+            Self::Min => summary.min,
+            Self::Mean => summary.mean,
+            Self::Stddev => summary.stddev,
+            Self::Max => summary.max,
+            Self::Percentile(p) => shown.iter().find(|(q, _)| *q == p).and_then(|(_, ms)| *ms),
+        }
     }
 
     /// In milliseconds; `None` without samples, or when fewer than one sample

@@ -1,6 +1,7 @@
 //! Who may be loaded. Default deny: loopback only, until a target is
 //! registered; link-local and metadata addresses never.
 
+use crate::spec::TargetSpec;
 use ipnet::IpNet;
 use serde::Deserialize;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -22,6 +23,19 @@ pub struct RegisteredTarget {
     pub allowed_cidrs: Vec<IpNet>,
     /// The most connections a job may open to it.
     pub max_connections: Option<u32>,
+}
+
+impl RegisteredTarget {
+    /// The target as a job that names it means it.
+    #[must_use]
+    pub fn spec(&self) -> TargetSpec {
+        TargetSpec {
+            name: Some(self.name.clone()),
+            url: self.url.clone(),
+            stub_status: self.stub_status.clone(),
+            insecure: false,
+        }
+    }
 }
 
 /// All rules of one service.

@@ -1,1 +1,1 @@
-fn main() {}
+//! End to end.

@@ -1,0 +1,201 @@
+//! What can be typed. Every flag has a variable `BENCHD_…` and a key in
+//! `benchd.toml` (see `settings`); flag before variable before file.
+
+use clap::{Args, Parser, Subcommand};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Benchmark-as-a-service for nginx and any HTTP server.
+#[derive(Debug, Parser)]
+#[command(name = "benchd", version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(after_help = "Exit codes: 0 pass, 99 fail, 125 inconclusive or invalid, 2 usage, 3 refused by \
+    target policy, 4 wait expired (the job goes on), 130 interrupted.")]
+pub(crate) struct Cli {
+    /// Settings file with defaults for every flag and the registered targets
+    /// [default: benchd.toml, when there is one]
+    #[arg(long, global = true, env = "BENCHD_CONFIG", value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serve the API, with one worker inside
+    Serve(ServeArgs),
+    /// Work for a service that shares the database
+    Worker(WorkerArgs),
+    /// Measure a URL and print the result with its verdict
+    Run(Box<RunArgs>),
+    /// Take ab's options and print ab's report, with honest counts
+    #[command(disable_help_flag = true)]
+    Ab(AbOptions),
+    /// Show the whole of it: service, target, job, result
+    Demo(DemoArgs),
+    /// Print the OpenAPI document
+    Openapi,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Database {
+    /// Where jobs are kept: a SQLite file, or postgres://user:password@host/name
+    /// [default: benchd.db in $XDG_DATA_HOME/benchd or ~/.local/share/benchd]
+    #[arg(long, env = "BENCHD_DATABASE", value_name = "DATABASE", hide_env_values = true)]
+    pub(crate) database: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// Address to listen on; another than loopback needs --token-file
+    #[arg(long, env = "BENCHD_LISTEN", default_value = "127.0.0.1:8300", value_name = "HOST:PORT")]
+    pub(crate) listen: String,
+    #[command(flatten)]
+    pub(crate) database: Database,
+    /// Workers inside the service; 0 when `benchd worker` runs beside it
+    #[arg(long, env = "BENCHD_WORKERS", default_value_t = 1, value_name = "N",
+          value_parser = clap::value_parser!(u32).range(0..=64))]
+    pub(crate) workers: u32,
+    #[command(flatten)]
+    pub(crate) token: Token,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Token {
+    /// File whose first line is the bearer token of the API
+    #[arg(long, env = "BENCHD_TOKEN_FILE", value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// The token itself; a variable or the file above keeps it out of process lists
+    #[arg(long, env = "BENCHD_TOKEN", value_name = "TOKEN", hide = true, hide_env_values = true)]
+    pub(crate) token: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WorkerArgs {
+    #[command(flatten)]
+    pub(crate) database: Database,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// What to request
+    #[arg(value_name = "URL", env = "BENCHD_URL", required_unless_present = "file")]
+    pub(crate) url: Option<String>,
+    /// Job document (JSON, as POST /jobs takes it); flags go before it
+    #[arg(short = 'f', long, env = "BENCHD_FILE", value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) load: LoadArgs,
+    #[command(flatten)]
+    pub(crate) request: RequestArgs,
+    #[command(flatten)]
+    pub(crate) judge: JudgeArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Load")]
+pub(crate) struct LoadArgs {
+    /// Connections, each with one request at a time [default: 50]
+    #[arg(short = 'c', long, env = "BENCHD_CONNECTIONS", value_name = "N")]
+    pub(crate) connections: Option<u64>,
+    /// How many requests, exactly
+    #[arg(short = 'n', long, env = "BENCHD_REQUESTS", value_name = "N")]
+    pub(crate) requests: Option<u64>,
+    /// How long, such as 30s [default: 10s unless -n is given]
+    #[arg(short = 'd', long, env = "BENCHD_DURATION", value_name = "TIME")]
+    pub(crate) duration: Option<String>,
+    /// Open a connection for each request
+    #[arg(long, env = "BENCHD_NO_KEEPALIVE")]
+    pub(crate) no_keepalive: bool,
+    /// Load before the measuring window that enters no figure
+    #[arg(long, env = "BENCHD_WARMUP", value_name = "TIME")]
+    pub(crate) warmup: Option<String>,
+    /// Time limit of one request, connecting included [default: 30s]
+    #[arg(long, env = "BENCHD_TIMEOUT", value_name = "TIME")]
+    pub(crate) timeout: Option<String>,
+    /// Generator threads [default: 1]
+    #[arg(long, env = "BENCHD_THREADS", value_name = "N")]
+    pub(crate) threads: Option<u64>,
+    /// http1 or http10 [default: http1]
+    #[arg(long, env = "BENCHD_PROTOCOL", value_name = "PROTOCOL")]
+    pub(crate) protocol: Option<String>,
+    /// How often the whole measurement is made [default: 1]
+    #[arg(long, env = "BENCHD_TRIALS", value_name = "N")]
+    pub(crate) trials: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Request")]
+pub(crate) struct RequestArgs {
+    /// Method [default: GET, or POST with a body]
+    #[arg(short = 'm', long, env = "BENCHD_METHOD", value_name = "METHOD")]
+    pub(crate) method: Option<String>,
+    /// Header field 'Name: value' (repeatable)
+    #[arg(short = 'H', long = "header", env = "BENCHD_HEADER", value_name = "FIELD", value_delimiter = '\n')]
+    pub(crate) headers: Vec<String>,
+    /// Send this file as the body
+    #[arg(long, env = "BENCHD_BODY_FILE", value_name = "FILE")]
+    pub(crate) body_file: Option<PathBuf>,
+    /// Statuses that count as good, such as 2xx or 304 (repeatable) [default: 2xx]
+    #[arg(long, env = "BENCHD_EXPECT_STATUS", value_name = "STATUS", value_delimiter = ',')]
+    pub(crate) expect_status: Vec<String>,
+    /// Accept any TLS certificate
+    #[arg(long, env = "BENCHD_INSECURE")]
+    pub(crate) insecure: bool,
+    /// URL of the target's stub_status page
+    #[arg(long, env = "BENCHD_STUB_STATUS", value_name = "URL")]
+    pub(crate) stub_status: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Judgement")]
+pub(crate) struct JudgeArgs {
+    /// Condition such as 'latency_p99_ms < 500' (repeatable) [default: error_ratio < 0.01]
+    #[arg(long, env = "BENCHD_CRITERIA", value_name = "EXPR", value_delimiter = ';')]
+    pub(crate) criteria: Vec<String>,
+    /// Label KEY=VALUE to find the job by (repeatable)
+    #[arg(long = "label", env = "BENCHD_LABEL", value_name = "K=V", value_delimiter = ',')]
+    pub(crate) labels: Vec<String>,
+    /// Project the job belongs to [default: default]
+    #[arg(long, env = "BENCHD_PROJECT", value_name = "NAME")]
+    pub(crate) project: Option<String>,
+    /// Scenario of the project [default: default]
+    #[arg(long, env = "BENCHD_SCENARIO", value_name = "NAME")]
+    pub(crate) scenario: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Where and how")]
+pub(crate) struct OutputArgs {
+    /// What to print: table, json, ab, csv or markdown
+    #[arg(long, env = "BENCHD_FORMAT", default_value = "table", value_name = "FORMAT")]
+    pub(crate) format: String,
+    /// Let this service measure instead of this process
+    #[arg(long, env = "BENCHD_SERVER", value_name = "URL")]
+    pub(crate) server: Option<String>,
+    /// How long to wait for the service [default: as long as it takes]
+    #[arg(long, env = "BENCHD_WAIT", value_name = "TIME")]
+    pub(crate) wait: Option<String>,
+    #[command(flatten)]
+    pub(crate) token: Token,
+    #[command(flatten)]
+    pub(crate) database: Database,
+    /// No progress on stderr
+    #[arg(short = 'q', long, env = "BENCHD_QUIET")]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AbOptions {
+    /// ab's options, then the URL; `benchd ab -h` lists them
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS")]
+    pub(crate) options: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// Stay up for browsing until Ctrl-C
+    #[arg(long, env = "BENCHD_KEEP")]
+    pub(crate) keep: bool,
+}

@@ -1,0 +1,220 @@
+//! benchd's own API as any client uses it: HTTP, JSON, problem documents and
+//! the event stream.
+
+use crate::exit::{Exit, Stop};
+use anyhow::{Context as _, bail};
+use benchd_model::event::JobEventKind;
+use benchd_model::{FieldError, Job, JobId};
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName};
+use hyper::{Method, Request, Response, StatusCode, body::Incoming};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client as Http;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use serde_json::Value;
+use url::Url;
+
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+/// A client of one service.
+pub(crate) struct Client {
+    base: Url,
+    token: Option<String>,
+    http: Http<HttpsConnector<HttpConnector>, Full<Bytes>>,
+}
+
+/// What the API says of an error (RFC 9457).
+#[derive(serde::Deserialize)]
+struct Problem {
+    #[serde(default)]
+    title: String,
+    #[serde(default)]
+    detail: String,
+    #[serde(default)]
+    code: String,
+    #[serde(default)]
+    errors: Vec<FieldError>,
+}
+
+impl Client {
+    pub(crate) fn new(server: &str, token: Option<String>) -> anyhow::Result<Self> {
+        let text = if server.ends_with('/') { server.to_owned() } else { format!("{server}/") };
+        let base = Url::parse(&text)
+            .ok()
+            .filter(|url| matches!(url.scheme(), "http" | "https"))
+            .with_context(|| format!("{server:?} is no server: write a URL such as http://127.0.0.1:8300"))?;
+        let connector = HttpsConnectorBuilder::new()
+            .with_native_roots()
+            .context("cannot read the system's certificates")?
+            .https_or_http()
+            .enable_http1()
+            .build();
+        Ok(Self { base, token, http: Http::builder(TokioExecutor::new()).build(connector) })
+    }
+
+    /// An absolute URL of the service.
+    pub(crate) fn url(&self, path: &str) -> String {
+        self.base.join(path.trim_start_matches('/')).map_or_else(|_| path.to_owned(), Into::into)
+    }
+
+    /// Posts a job document.
+    pub(crate) async fn post_job(&self, document: &Value) -> anyhow::Result<Job> {
+        let request = self
+            .request(Method::POST, "jobs")
+            .header(CONTENT_TYPE, "application/json")
+            .body(Full::from(document.to_string()))?;
+        json(self.send(request).await?).await
+    }
+
+    pub(crate) async fn job(&self, id: JobId) -> anyhow::Result<Job> {
+        json(self.get(&format!("jobs/{id}"), "application/json").await?).await
+    }
+
+    /// Asks a running job to stop; what it measured is kept.
+    pub(crate) async fn cancel(&self, id: JobId) -> anyhow::Result<()> {
+        let path = format!("jobs/{id}/cancel");
+        let request = self.request(Method::POST, &path).body(Full::default())?;
+        self.send(request).await.map(drop)
+    }
+
+    /// Gets a resource as text.
+    pub(crate) async fn text(&self, path: &str) -> anyhow::Result<String> {
+        let body = self.get(path, "*/*").await?.into_body().collect().await?.to_bytes();
+        Ok(String::from_utf8_lossy(&body).into_owned())
+    }
+
+    /// Gets a JSON resource.
+    pub(crate) async fn json<T: serde::de::DeserializeOwned>(&self, path: &str) -> anyhow::Result<T> {
+        json(self.get(path, "application/json").await?).await
+    }
+
+    /// Follows a job's events until it is finished. The stream is taken up
+    /// again where it broke off.
+    pub(crate) async fn follow(
+        &self,
+        id: JobId,
+        on_event: &mut dyn FnMut(&JobEventKind),
+    ) -> anyhow::Result<()> {
+        const TRIES: u32 = 5;
+        let mut last = 0;
+        let mut tries = 0;
+        while tries < TRIES {
+            let before = last;
+            match self.follow_once(id, &mut last, on_event).await {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                Err(error) if error.is::<Stop>() => return Err(error),
+                Err(error) => tracing::warn!("the event stream of job {id} broke: {error:#}"),
+            }
+            tries = if last > before { 0 } else { tries + 1 };
+        }
+        bail!("the event stream of job {id} broke {TRIES} times in a row; the job goes on")
+    }
+
+    /// True when the last event came.
+    async fn follow_once(
+        &self,
+        id: JobId,
+        last: &mut u64,
+        on_event: &mut dyn FnMut(&JobEventKind),
+    ) -> anyhow::Result<bool> {
+        let path = format!("jobs/{id}/events");
+        let request = self
+            .request(Method::GET, &path)
+            .header(ACCEPT, "text/event-stream")
+            .header(LAST_EVENT_ID, last.to_string())
+            .body(Full::default())?;
+        let mut body = self.send(request).await?.into_body();
+        let mut buffer = Vec::new();
+        while let Some(frame) = body.frame().await {
+            if let Ok(data) = frame?.into_data() {
+                buffer.extend_from_slice(&data);
+            }
+            while let Some(end) = buffer.windows(2).position(|w| w == b"\n\n") {
+                let block: Vec<u8> = buffer.drain(..end + 2).collect();
+                let Some((sequence, event)) = parse_event(&String::from_utf8_lossy(&block)) else {
+                    continue;
+                };
+                *last = sequence;
+                on_event(&event);
+                if matches!(event, JobEventKind::Finished { .. }) {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    async fn get(&self, path: &str, accept: &str) -> anyhow::Result<Response<Incoming>> {
+        let request = self.request(Method::GET, path).header(ACCEPT, accept).body(Full::default())?;
+        self.send(request).await
+    }
+
+    fn request(&self, method: Method, path: &str) -> hyper::http::request::Builder {
+        let builder = Request::builder().method(method).uri(self.url(path));
+        match &self.token {
+            Some(token) => builder.header(AUTHORIZATION, format!("Bearer {token}")),
+            None => builder,
+        }
+    }
+
+    async fn send(&self, request: Request<Full<Bytes>>) -> anyhow::Result<Response<Incoming>> {
+        let response =
+            self.http.request(request).await.with_context(|| format!("cannot reach {}", self.base))?;
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        let status = response.status();
+        let body = response.into_body().collect().await?.to_bytes();
+        Err(refusal(status, &body))
+    }
+}
+
+async fn json<T: serde::de::DeserializeOwned>(response: Response<Incoming>) -> anyhow::Result<T> {
+    let body = response.into_body().collect().await?.to_bytes();
+    serde_json::from_slice(&body).context("the server's answer is not what this version expects")
+}
+
+/// One block of an event stream: its number and what happened.
+fn parse_event(block: &str) -> Option<(u64, JobEventKind)> {
+    let field = |name: &str| {
+        block.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':').map(str::trim_start))
+    };
+    let data: Value = serde_json::from_str(field("data")?).ok()?;
+    let event = serde_json::json!({"event": field("event")?, "data": data});
+    Some((field("id")?.parse().ok()?, serde_json::from_value(event).ok()?))
+}
+
+fn refusal(status: StatusCode, body: &[u8]) -> anyhow::Error {
+    let Ok(problem) = serde_json::from_slice::<Problem>(body) else {
+        return Stop::error(Exit::Usage, format!("the server answered {status}"));
+    };
+    let exit = if problem.code == "target_refused" { Exit::Refused } else { Exit::Usage };
+    let mut message = if problem.detail.is_empty() { problem.title } else { problem.detail };
+    for error in &problem.errors {
+        message.push_str(&format!("\n  {}: {}", error.pointer, error.detail));
+    }
+    Stop::error(exit, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_event;
+    use benchd_model::event::JobEventKind;
+    use benchd_model::{JobState, Phase};
+
+    #[test]
+    fn reads_events_and_passes_over_comments() {
+        assert_eq!(
+            parse_event("id: 7\nevent: phase\ndata: {\"trial\":1,\"phase\":\"measuring\"}\n\n"),
+            Some((7, JobEventKind::Phase { trial: 1, phase: Phase::Measuring }))
+        );
+        assert_eq!(
+            parse_event("event:state\nid:1\ndata:{\"state\":\"running\"}\n\n"),
+            Some((1, JobEventKind::State { state: JobState::Running }))
+        );
+        assert_eq!(parse_event(": keep-alive\n\n"), None);
+    }
+}

@@ -1,0 +1,99 @@
+//! Live progress on stderr: a bar on a terminal, plain lines otherwise.
+
+use benchd_model::event::JobEventKind;
+use benchd_model::{JobSpec, Phase, TimelineRow};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::IsTerminal as _;
+use std::time::Duration;
+
+/// Shows what a job tells.
+pub(crate) enum Progress {
+    Quiet,
+    Lines { trials: u32 },
+    Bar { bar: ProgressBar, requests: Option<u64>, done: u64, trials: u32 },
+}
+
+impl Progress {
+    pub(crate) fn new(spec: &JobSpec, quiet: bool) -> Self {
+        let trials = spec.trials;
+        if quiet {
+            return Self::Quiet;
+        }
+        if !std::io::stderr().is_terminal() {
+            return Self::Lines { trials };
+        }
+        let requests = spec.load.requests;
+        let length = requests.unwrap_or_else(|| {
+            spec.load.duration.map_or(0, |span| span.duration().as_millis() as u64)
+        });
+        let style = ProgressStyle::with_template("{prefix:>12} [{bar:30}] {percent:>3}%  {msg}")
+            .map(|style| style.progress_chars("=> "))
+            .unwrap_or_else(|_| ProgressStyle::default_bar());
+        let bar = ProgressBar::new(length).with_style(style).with_prefix("queued");
+        bar.enable_steady_tick(Duration::from_millis(200));
+        Self::Bar { bar, requests, done: 0, trials }
+    }
+
+    pub(crate) fn event(&mut self, event: &JobEventKind) {
+        match event {
+            JobEventKind::Phase { trial, phase } => self.phase(*trial, *phase),
+            JobEventKind::Second { row, .. } => self.second(row),
+            JobEventKind::State { .. } => {}
+            JobEventKind::Finished { .. } => self.finish(),
+        }
+    }
+
+    fn phase(&mut self, trial: u32, phase: Phase) {
+        match self {
+            Self::Quiet => {}
+            Self::Lines { trials } => {
+                eprintln!("{}{}", phase_words(phase), of_trials(trial, *trials));
+            }
+            Self::Bar { bar, done, trials, .. } => {
+                if phase == Phase::Preparing {
+                    *done = 0;
+                    bar.set_position(0);
+                }
+                bar.set_prefix(format!("{}{}", phase_words(phase), of_trials(trial, *trials)));
+            }
+        }
+    }
+
+    fn second(&mut self, row: &TimelineRow) {
+        match self {
+            Self::Quiet => {}
+            Self::Lines { .. } => eprintln!("{:>7.1} s  {}", row.elapsed_s, row_words(row)),
+            Self::Bar { bar, requests, done, .. } => {
+                *done += row.issued;
+                let position = if requests.is_some() { *done } else { (row.elapsed_s * 1000.0) as u64 };
+                bar.set_position(position);
+                bar.set_message(row_words(row));
+            }
+        }
+    }
+
+    pub(crate) fn finish(&self) {
+        if let Self::Bar { bar, .. } = self {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn row_words(row: &TimelineRow) -> String {
+    let p99 = row.latency_p99_ms.map(|p| format!("  p99 {p:.2} ms")).unwrap_or_default();
+    format!("{:>9.0} rps{p99}  {} errors", row.rps, row.errors)
+}
+
+const fn phase_words(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Preparing => "preparing",
+        Phase::WarmingUp => "warming up",
+        Phase::Measuring => "measuring",
+        Phase::CoolingDown => "cooling down",
+        Phase::Collecting => "collecting",
+    }
+}
+
+fn of_trials(trial: u32, trials: u32) -> String {
+    if trials > 1 { format!(" {trial}/{trials}") } else { String::new() }
+}

@@ -1,0 +1,210 @@
+//! The job document that a command line asks for.
+
+use crate::args::{LoadArgs, RequestArgs, RunArgs};
+use crate::exit::{Exit, Stop};
+use anyhow::Context as _;
+use serde_json::{Map, Value, json};
+
+/// Which flag sets which field; a field without one is named by its pointer.
+const FLAGS: [(&str, &str); 19] = [
+    ("/load/connections", "-c"),
+    ("/load/requests", "-n"),
+    ("/load/duration", "-d"),
+    ("/load/warmup", "--warmup"),
+    ("/load/timeout", "--timeout"),
+    ("/load/threads", "--threads"),
+    ("/load/protocol", "--protocol"),
+    ("/target/url", "URL"),
+    ("/target/stub_status", "--stub-status"),
+    ("/target", "URL"),
+    ("/request/method", "-m"),
+    ("/request/headers", "-H"),
+    ("/request/body_base64", "--body-file"),
+    ("/request/expect_status", "--expect-status"),
+    ("/criteria", "--criteria"),
+    ("/labels", "--label"),
+    ("/trials", "--trials"),
+    ("/project", "--project"),
+    ("/scenario", "--scenario"),
+];
+
+/// The flag that sets the field at a pointer.
+pub(super) fn flag_of(pointer: &str) -> &str {
+    let covers = |field: &str| pointer == field || pointer.starts_with(&format!("{field}/"));
+    FLAGS.iter().find(|(field, _)| covers(field)).map_or(pointer, |(_, flag)| flag)
+}
+
+/// Builds the document: the file first, then the flags over it.
+pub(super) fn build(args: &RunArgs) -> anyhow::Result<Value> {
+    let mut document = match &args.file {
+        Some(path) => {
+            let text = std::fs::read_to_string(path)
+                .with_context(|| format!("cannot read {}", path.display()))?;
+            serde_json::from_str(&text).with_context(|| format!("{} is no JSON", path.display()))?
+        }
+        None => json!({}),
+    };
+    let Some(root) = document.as_object_mut() else {
+        return Err(Stop::error(Exit::Usage, "the job document is no JSON object"));
+    };
+    put(root, "project", args.judge.project.as_deref());
+    put(root, "scenario", args.judge.scenario.as_deref());
+    put(root, "trials", args.load.trials);
+    set_target(root, args);
+    set_load(root, &args.load);
+    set_request(root, &args.request)?;
+    if !args.judge.criteria.is_empty() {
+        root.insert("criteria".to_owned(), json!(args.judge.criteria));
+    }
+    set_labels(root, &args.judge.labels)?;
+    Ok(document)
+}
+
+fn set_target(root: &mut Map<String, Value>, args: &RunArgs) {
+    let target_is_name = args.url.as_deref().is_some_and(|url| !url.contains([':', '/', '.']));
+    if target_is_name && args.request.stub_status.is_none() && !args.request.insecure {
+        root.insert("target".to_owned(), json!(args.url));
+        return;
+    }
+    if root.get("target").is_some_and(Value::is_string) && args.url.is_none() {
+        return;
+    }
+    let target = section(root, "target");
+    put(target, "url", args.url.as_deref().map(with_scheme));
+    put(target, "stub_status", args.request.stub_status.as_deref());
+    put(target, "insecure", args.request.insecure.then_some(true));
+    drop_empty(root, "target");
+}
+
+/// `127.0.0.1:8080/x` is what people type; they mean http.
+fn with_scheme(url: &str) -> String {
+    if url.contains("://") { url.to_owned() } else { format!("http://{url}") }
+}
+
+fn set_load(root: &mut Map<String, Value>, args: &LoadArgs) {
+    let load = section(root, "load");
+    put(load, "connections", args.connections);
+    put(load, "requests", args.requests);
+    put(load, "duration", args.duration.as_deref());
+    put(load, "keepalive", args.no_keepalive.then_some(false));
+    put(load, "warmup", args.warmup.as_deref());
+    put(load, "timeout", args.timeout.as_deref());
+    put(load, "threads", args.threads);
+    put(load, "protocol", args.protocol.as_deref());
+    drop_empty(root, "load");
+}
+
+fn set_request(root: &mut Map<String, Value>, args: &RequestArgs) -> anyhow::Result<()> {
+    use base64::Engine as _;
+    let body = args
+        .body_file
+        .as_ref()
+        .map(|path| std::fs::read(path).with_context(|| format!("cannot read {}", path.display())))
+        .transpose()?;
+    let request = section(root, "request");
+    let method = args.method.clone().or_else(|| body.is_some().then(|| "POST".to_owned()));
+    put(request, "method", method);
+    put(request, "body_base64", body.map(|b| base64::engine::general_purpose::STANDARD.encode(b)));
+    if !args.expect_status.is_empty() {
+        put(request, "expect_status", Some(&args.expect_status));
+    }
+    let headers = section(request, "headers");
+    for field in &args.headers {
+        let (name, value) = field.split_once(':').ok_or_else(|| {
+            Stop::error(Exit::Usage, format!("-H {field:?} is no header: write 'Name: value'"))
+        })?;
+        headers.insert(name.trim().to_owned(), json!(value.trim()));
+    }
+    drop_empty(request, "headers");
+    drop_empty(root, "request");
+    Ok(())
+}
+
+fn set_labels(root: &mut Map<String, Value>, labels: &[String]) -> anyhow::Result<()> {
+    let section = section(root, "labels");
+    for label in labels {
+        let (key, value) = label.split_once('=').ok_or_else(|| {
+            Stop::error(Exit::Usage, format!("--label {label:?} is no label: write KEY=VALUE"))
+        })?;
+        section.insert(key.to_owned(), json!(value));
+    }
+    drop_empty(root, "labels");
+    Ok(())
+}
+
+/// The object at `key`, made when it is missing; what is no object there is
+/// left for the parser to refuse.
+fn section<'a>(parent: &'a mut Map<String, Value>, key: &str) -> &'a mut Map<String, Value> {
+    let value = parent.entry(key).or_insert_with(|| json!({}));
+    if !value.is_object() {
+        *value = json!({});
+    }
+    value.as_object_mut().expect("it was made an object just above")
+}
+
+fn put<T: serde::Serialize>(object: &mut Map<String, Value>, key: &str, value: Option<T>) {
+    if let Some(value) = value {
+        object.insert(key.to_owned(), json!(value));
+    }
+}
+
+fn drop_empty(parent: &mut Map<String, Value>, key: &str) {
+    if parent.get(key).and_then(Value::as_object).is_some_and(Map::is_empty) {
+        parent.remove(key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{build, flag_of};
+    use crate::args::{Cli, Command};
+    use clap::Parser as _;
+    use serde_json::{Value, json};
+
+    fn document(line: &str) -> anyhow::Result<Value> {
+        match Cli::try_parse_from(line.split(' '))?.command {
+            Command::Run(args) => build(&args),
+            other => anyhow::bail!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn flags_become_the_documented_job() {
+        let built = document(
+            "benchd run http://h/ -c 5 -n 100 --no-keepalive --stub-status http://h/s --criteria rps>1 \
+             --criteria error_ratio<1% --label a=b=c -H X:y -m HEAD --warmup 2s --timeout 5s --trials 3",
+        )
+        .unwrap();
+        assert_eq!(
+            built,
+            json!({
+                "target": {"url": "http://h/", "stub_status": "http://h/s"},
+                "load": {"connections": 5, "requests": 100, "keepalive": false, "warmup": "2s", "timeout": "5s"},
+                "request": {"method": "HEAD", "headers": {"X": "y"}},
+                "criteria": ["rps>1", "error_ratio<1%"],
+                "labels": {"a": "b=c"},
+                "trials": 3
+            })
+        );
+    }
+
+    #[test]
+    fn a_scheme_is_added_and_a_bare_word_is_a_registered_name() {
+        assert_eq!(document("benchd run 127.0.0.1:80/x").unwrap(), json!({"target": {"url": "http://127.0.0.1:80/x"}}));
+        assert_eq!(document("benchd run shop").unwrap(), json!({"target": "shop"}));
+    }
+
+    #[test]
+    fn malformed_flags_are_refused() {
+        assert!(document("benchd run http://h/ --label a").is_err());
+        assert!(document("benchd run http://h/ -H nonsense").is_err());
+        assert!(document("benchd run http://h/ --body-file /nonexistent/x").is_err());
+    }
+
+    #[test]
+    fn fields_are_named_by_their_flags() {
+        assert_eq!(flag_of("/load/connections"), "-c");
+        assert_eq!(flag_of("/request/headers/X"), "-H");
+        assert_eq!(flag_of("/on_inconclusive"), "/on_inconclusive");
+    }
+}

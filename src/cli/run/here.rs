@@ -1,0 +1,88 @@
+//! The job measured by this process. It goes through the local database like
+//! any other, so that history grows and a kill loses nothing.
+
+use super::refusal;
+use crate::args::OutputArgs;
+use crate::exit::{Exit, Stop};
+use crate::follow::Progress;
+use crate::local;
+use anyhow::Context as _;
+use benchd_model::policy::{RegisteredTarget, TargetPolicy};
+use benchd_model::{JobId, JobSpec, Timestamp};
+use benchd_report::{Format, Report, render, render_table};
+use benchd_store::{NewJob, Store};
+use benchd_worker::{Worker, WorkerConfig};
+use serde_json::Value;
+use std::io::IsTerminal as _;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+pub(super) async fn run(
+    output: &OutputArgs,
+    document: &Value,
+    policy: TargetPolicy,
+    format: Format,
+    shutdown: CancellationToken,
+) -> anyhow::Result<Exit> {
+    let named = |name: &str| policy.named(name).map(RegisteredTarget::spec);
+    let spec = JobSpec::parse(document, &named).map_err(|errors| refusal(&errors))?;
+    check_target(&spec, &policy).await?;
+    let store = local::open_store(output.database.database.as_deref()).await?;
+    let id = JobId::new();
+    let target_host = spec.target_host();
+    let mut progress = Progress::new(&spec, output.quiet);
+    store
+        .create_job(NewJob { id, spec, target_host, created_at: Timestamp::now(), idempotency: None })
+        .await?;
+    let worker = Worker::new(store.clone(), WorkerConfig::new(Arc::new(policy)));
+    let (ended, followed) =
+        tokio::join!(worker.run_one(id, shutdown), follow(&store, id, &mut progress));
+    progress.finish();
+    let state = ended?;
+    followed?;
+    print_report(&store, id, format).await?;
+    let job = store.job(id).await?.context("the job was deleted while it ran")?;
+    Ok(Exit::of_job(state, job.verdict))
+}
+
+/// Refuses at once what the worker would refuse later, with its own exit code.
+async fn check_target(spec: &JobSpec, policy: &TargetPolicy) -> anyhow::Result<()> {
+    benchd_worker::admit(spec, policy).await.map_err(|why| {
+        let exit = if why.is_refusal() { Exit::Refused } else { Exit::Usage };
+        Stop::error(exit, why.to_string())
+    })
+}
+
+/// Tells the progress what the job's events say, until the last one.
+async fn follow(store: &Store, id: JobId, progress: &mut Progress) -> anyhow::Result<()> {
+    const AT_MOST: Duration = Duration::from_millis(250);
+    const PAGE: u32 = 1000;
+    let mut last = 0;
+    loop {
+        for event in store.events_after(id, last, PAGE).await? {
+            last = event.sequence;
+            progress.event(&event.kind);
+            if matches!(event.kind, benchd_model::event::JobEventKind::Finished { .. }) {
+                return Ok(());
+            }
+        }
+        store.changed(AT_MOST).await;
+    }
+}
+
+async fn print_report(store: &Store, id: JobId, format: Format) -> anyhow::Result<()> {
+    let job = store.job(id).await?.context("the job was deleted while it ran")?;
+    let Some(result) = store.result(id).await? else {
+        let why = job.error.unwrap_or_else(|| "it ended before anything was measured".to_owned());
+        return Err(Stop::error(Exit::of_job(job.state, job.verdict), format!("no result: {why}")));
+    };
+    let recordings = store.recordings(id).await?;
+    let shown = benchd_model::Job { spec: job.spec.redacted(), ..job };
+    let report = Report { job: &shown, result: &result, recordings: &recordings };
+    match format {
+        Format::Table => print!("{}", render_table(&report, std::io::stdout().is_terminal())),
+        other => print!("{}", render(other, &report)),
+    }
+    Ok(())
+}

@@ -1,0 +1,93 @@
+//! `benchd serve` and `benchd worker`.
+
+use crate::args::{ServeArgs, Token, WorkerArgs};
+use crate::exit::Exit;
+use crate::{local, signal};
+use anyhow::{Context as _, bail};
+use benchd_model::policy::TargetPolicy;
+use benchd_server::ServerConfig;
+use benchd_store::Store;
+use benchd_worker::{Worker, WorkerConfig};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+/// Serves until a signal, then stops the job under way and keeps its part.
+pub(crate) async fn serve(args: ServeArgs, policy: TargetPolicy) -> anyhow::Result<Exit> {
+    let shutdown = signal::shutdown()?;
+    let token = read_token(&args.token)?;
+    let address = listen_address(&args.listen).await?;
+    if !address.ip().is_loopback() && token.is_none() {
+        bail!(
+            "{address} is no loopback address: whoever reaches it could start load; \
+             give --token-file, or listen on 127.0.0.1"
+        );
+    }
+    let store = local::open_store(args.database.database.as_deref()).await?;
+    let listener =
+        TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
+    let address = listener.local_addr()?;
+    tracing::info!(database = store.describe(), workers = args.workers, "serving http://{address}");
+    println!("listening on http://{address}");
+    serve_on(listener, store, policy, token, args.workers, shutdown).await?;
+    Ok(Exit::Pass)
+}
+
+/// Runs service and workers on a bound listener until the token is cancelled.
+pub(crate) async fn serve_on(
+    listener: TcpListener,
+    store: Store,
+    policy: TargetPolicy,
+    token: Option<String>,
+    workers: u32,
+    shutdown: CancellationToken,
+) -> anyhow::Result<()> {
+    let policy = Arc::new(policy);
+    let working: Vec<_> = (0..workers)
+        .map(|_| {
+            let worker = Worker::new(store.clone(), WorkerConfig::new(Arc::clone(&policy)));
+            let shutdown = shutdown.clone();
+            tokio::spawn(async move { worker.run(shutdown).await })
+        })
+        .collect();
+    let config = ServerConfig::new(store, policy, token);
+    benchd_server::serve(listener, config, shutdown.clone()).await?;
+    shutdown.cancel();
+    for worker in working {
+        worker.await.context("a worker panicked")?;
+    }
+    Ok(())
+}
+
+/// Works until a signal.
+pub(crate) async fn worker(args: WorkerArgs, policy: TargetPolicy) -> anyhow::Result<Exit> {
+    let shutdown = signal::shutdown()?;
+    let store = local::open_store(args.database.database.as_deref()).await?;
+    tracing::info!(database = store.describe(), "working");
+    Worker::new(store, WorkerConfig::new(Arc::new(policy))).run(shutdown).await;
+    Ok(Exit::Pass)
+}
+
+/// The token of the API: given outright, or the first line of a file.
+pub(crate) fn read_token(args: &Token) -> anyhow::Result<Option<String>> {
+    let token = match (&args.token, &args.token_file) {
+        (Some(token), _) => token.trim().to_owned(),
+        (None, Some(path)) => {
+            let text = std::fs::read_to_string(path)
+                .with_context(|| format!("cannot read the token file {}", path.display()))?;
+            text.lines().next().unwrap_or_default().trim().to_owned()
+        }
+        (None, None) => return Ok(None),
+    };
+    if token.is_empty() || !token.bytes().all(|b| b.is_ascii_graphic()) {
+        bail!("the token is no good: it must be printable ASCII without spaces, and not empty");
+    }
+    Ok(Some(token))
+}
+
+async fn listen_address(listen: &str) -> anyhow::Result<SocketAddr> {
+    let wrong = || format!("--listen {listen:?} is no address: write HOST:PORT, such as 127.0.0.1:8300");
+    let mut addresses = tokio::net::lookup_host(listen).await.with_context(wrong)?;
+    addresses.next().with_context(wrong)
+}
