@@ -165,9 +165,7 @@ mod tests {
     fn outside_text_stays_text() {
         assert_eq!(
             escape("a|b`c`\n# <img src=x> [l](u) ![i](u) **b** &amp;"),
-            concat!(
-                "a&#124;b\\`c\\` \\# &lt;img src=x&gt; \\[l\\](u) \\!\\[i\\](u) \\*\\*b\\*\\* &amp;amp;"
-            )
+            "a&#124;b\\`c\\` \\# &lt;img src=x&gt; \\[l\\](u) \\!\\[i\\](u) \\*\\*b\\*\\* &amp;amp;"
         );
         assert_eq!(
             escape("http://127.0.0.1:8088/index.html?a=1"),

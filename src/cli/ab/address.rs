@@ -23,7 +23,9 @@ impl AbUrl {
     pub(super) fn parse(text: &str) -> Result<Self, &'static str> {
         let (scheme, rest) = match text.split_once("://") {
             Some((scheme @ ("http" | "https"), rest)) => (scheme, rest),
-            Some((scheme, _)) if !scheme.contains('/') => return Err("the scheme is neither http nor https"),
+            Some((scheme, _)) if !scheme.contains('/') => {
+                return Err("the scheme is neither http nor https");
+            }
             _ => ("http", text),
         };
         let slash = rest.find('/').ok_or("there is no / after the host")?;
@@ -62,7 +64,11 @@ mod tests {
             ("127.0.0.1:8088/?u=http://x", "127.0.0.1", 8088, "/?u=http://x"),
         ] {
             let url = AbUrl::parse(text).unwrap();
-            assert_eq!((url.host.as_str(), url.port, url.target.as_str()), (host, port, target), "{text}");
+            assert_eq!(
+                (url.host.as_str(), url.port, url.target.as_str()),
+                (host, port, target),
+                "{text}"
+            );
         }
     }
 

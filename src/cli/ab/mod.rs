@@ -7,23 +7,28 @@ mod load;
 mod options;
 mod progress;
 
-use benchd_engine::Run;
+use benchd_model::TrialEnd;
 use benchd_model::policy::TargetPolicy;
 use benchd_model::recording::EndReason;
-use benchd_model::{Tally, Timestamp};
-use benchd_report::ab::{AbReport, AbRow, version_line};
+use benchd_report::ab::{AbReport, version_line};
+use load::Measured;
 use options::{Command, Options, Wrong};
 use progress::Heartbeat;
 use std::ffi::OsString;
-use std::io::{self, Write};
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// ab's exit code after an interrupt, whose report it still prints.
-const INTERRUPTED: u8 = 1;
 const HELP: &str = include_str!("help.txt");
 
-/// Why there is no report.
+/// Exit code for bad option values, and after an interrupt, whose report is
+/// printed all the same.
+const FAILED: u8 = 1;
+const REFUSED: u8 = 3;
+const UNKNOWN_HOST: u8 = 50;
+
+/// Why there is no report, or no whole one.
+#[derive(Debug)]
 struct Stopped {
     message: String,
     code: u8,
@@ -46,13 +51,11 @@ pub(crate) fn run(args: &[OsString], policy: &TargetPolicy) -> ExitCode {
         Ok(Command::Run(options)) => measure(&options, policy),
         Err(wrong) => return explain(&wrong),
     };
-    match outcome {
-        Ok(code) => code.into(),
-        Err(stopped) => {
-            eprintln!("benchd ab: {}", stopped.message);
-            stopped.code.into()
-        }
-    }
+    let code = outcome.unwrap_or_else(|stopped| {
+        eprintln!("benchd ab: {}", stopped.message);
+        stopped.code
+    });
+    code.into()
 }
 
 fn explain(wrong: &Wrong) -> ExitCode {
@@ -64,21 +67,107 @@ fn explain(wrong: &Wrong) -> ExitCode {
 }
 
 fn measure(options: &Options, policy: &TargetPolicy) -> Result<u8, Stopped> {
-    let address = load::address(options, policy)?;
-    let plan = load::plan(options, address);
-    let spec = load::spec(options);
-    let heartbeat = Heartbeat::new(options.requests, options.quiet);
-    let dots = !heartbeat.beats();
+    if options.verbosity > 1 {
+        eprintln!("benchd ab: -v {}: responses are not shown", options.verbosity);
+    }
+    let plan = load::plan(options, load::address(options, policy)?);
+    let mut heartbeat = Heartbeat::new(options.requests, options.quiet);
+    let opening = report(options, &Measured::default()).banner();
+    print(&format!("{opening}{}", heartbeat.opening()))?;
 
-    let mut opening = AbReport::new(&spec, &Tally::default(), &[], None);
-    options.host.clone_into(&mut opening.hostname);
-    print(&format!("{}{}", opening.banner(), if dots { "..." } else { "\n" }))?;
-    let measured = load::run(&plan, heartbeat)?;
-    let interrupted = measured.run.end.reason != EndReason::Completed;
-    if dots && !interrupted {
-        print("..done\n")?;
+    let measured = load::run(&plan, &mut heartbeat)?;
+    let interrupted = measured.end.reason != EndReason::Completed;
+    if !interrupted {
+        eprint!("{}", heartbeat.finished());
+        print(heartbeat.closing())?;
     }
 
-    let report = report(options, &spec, measured);
-    Ok(0)
+    let report = report(options, &measured);
+    print(&report.results())?;
+    write_files(options, &report)?;
+    warn(&report, &measured.end);
+    Ok(if interrupted { FAILED } else { exit_code(options, &report, &measured.end) })
+}
+
+/// The report with the host and path as they were typed.
+fn report(options: &Options, measured: &Measured) -> AbReport {
+    let ends = std::slice::from_ref(&measured.end);
+    let spec = load::spec(options);
+    let mut report = AbReport::new(&spec, &measured.tally, ends, Some(&measured.rows));
+    options.url.host.clone_into(&mut report.hostname);
+    options.url.target.clone_into(&mut report.document_path);
+    report.variable_length = options.variable_length;
+    report.percentiles = options.percentiles;
+    report.confidence = options.confidence;
+    report.started_us = measured.started_us;
+    report
+}
+
+fn write_files(options: &Options, report: &AbReport) -> Result<(), Stopped> {
+    let write = |path: &Path, what: &str, text: String| {
+        std::fs::write(path, text).map_err(|error| {
+            Stopped::new(FAILED, format!("Cannot open {what} output file: {error}"))
+        })
+    };
+    if let Some(path) = &options.csv {
+        write(path, "CSV", report.csv())?;
+    }
+    if let Some(path) = &options.gnuplot {
+        if report.complete > load::MOST_ROWS as u64 {
+            eprintln!("benchd ab: -g holds the first {} responses only", load::MOST_ROWS);
+        }
+        write(path, "gnuplot", report.gnuplot())?;
+    }
+    Ok(())
+}
+
+/// ab leaves failures to whoever reads the numbers; a log should say them.
+fn warn(report: &AbReport, end: &TrialEnd) {
+    end.notes.iter().for_each(|note| eprintln!("benchd ab: {note}"));
+    if report.failed() > 0 {
+        eprintln!("benchd ab: warning: {} requests failed", report.failed());
+    }
+    for (reason, times) in &end.failure_reasons {
+        eprintln!("benchd ab: warning: {times} × {reason}");
+    }
+    if report.non_2xx > 0 {
+        eprintln!(
+            "benchd ab: warning: {} of {} responses were not 2xx",
+            report.non_2xx, report.complete
+        );
+    }
+}
+
+/// Like ab, failures do not matter as long as there is something to report. A
+/// run that nobody answered ends ab with the system's error number instead.
+fn exit_code(options: &Options, report: &AbReport, end: &TrialEnd) -> u8 {
+    if report.complete > 0 || report.failed() == 0 || options.go_on_after_errors {
+        return 0;
+    }
+    let most = end.failure_reasons.iter().max_by_key(|(_, times)| **times);
+    most.and_then(|(reason, _)| os_error(reason)).unwrap_or(FAILED)
+}
+
+/// The number in `… (os error 111)`.
+fn os_error(reason: &str) -> Option<u8> {
+    let (_, rest) = reason.rsplit_once("(os error ")?;
+    rest.strip_suffix(')')?.parse().ok()
+}
+
+fn print(text: &str) -> Result<(), Stopped> {
+    let mut out = io::stdout().lock();
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    written.map_err(|error| Stopped::new(FAILED, format!("cannot write to stdout: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::os_error;
+
+    #[test]
+    fn the_system_s_error_number_is_found_in_its_words() {
+        assert_eq!(os_error("connect: Connection refused (os error 111)"), Some(111));
+        assert_eq!(os_error("reset: closed before the first byte"), None);
+        assert_eq!(os_error("x (os error 70007)"), None);
+    }
 }

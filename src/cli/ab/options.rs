@@ -141,7 +141,8 @@ impl Draft {
             'n' => self.requests = number(value, 1, u64::MAX, "Invalid number of requests")?,
             'c' => {
                 let complaint = format!("Invalid Concurrency [Range 1..{MAX_CONCURRENCY}]");
-                let count = number(value, 1, MAX_CONCURRENCY.into(), "").map_err(|_| Wrong::usage(complaint))?;
+                let count = number(value, 1, MAX_CONCURRENCY.into(), "")
+                    .map_err(|_| Wrong::usage(complaint))?;
                 self.concurrency = u32::try_from(count).unwrap_or(MAX_CONCURRENCY);
             }
             't' => {
@@ -150,7 +151,12 @@ impl Draft {
                 self.requests = REQUESTS_IN_TIME;
             }
             's' => {
-                self.timeout = Duration::from_secs(number(value, 1, 86_400 * 365, "Invalid timeout in seconds")?);
+                self.timeout = Duration::from_secs(number(
+                    value,
+                    1,
+                    86_400 * 365,
+                    "Invalid timeout in seconds",
+                )?);
             }
             'i' => self.set_method("HEAD")?,
             'p' | 'u' => {
@@ -159,7 +165,10 @@ impl Draft {
             }
             'm' => self.method = Some(method(text(option)?)?),
             'C' => self.cookies.push(field_value(text(option)?)?),
-            'A' => self.authorization = Some(format!("Basic {}", STANDARD.encode(value.as_encoded_bytes()))),
+            'A' => {
+                self.authorization =
+                    Some(format!("Basic {}", STANDARD.encode(value.as_encoded_bytes())))
+            }
             'T' => self.content_type = Some(field_value(text(option)?)?),
             'H' => self.fields.push(field(text(option)?)?),
             'v' => self.verbosity = number(value, 0, 100, "Invalid verbosity")? as u32,
@@ -181,7 +190,9 @@ impl Draft {
 
     fn finish(mut self, url: AbUrl) -> Result<Options, Wrong> {
         if u64::from(self.concurrency) > self.requests {
-            return Err(Wrong::usage("Cannot use concurrency level greater than total number of requests"));
+            return Err(Wrong::usage(
+                "Cannot use concurrency level greater than total number of requests",
+            ));
         }
         let content_type = self.take_content_type();
         let flag = |letter| self.flags.contains(&letter);
@@ -212,7 +223,11 @@ impl Draft {
     fn before(&self) -> Vec<(String, String)> {
         let cookies = (!self.cookies.is_empty()).then(|| ("Cookie", self.cookies.join("; ")));
         let authorization = self.authorization.clone().map(|value| ("Authorization", value));
-        cookies.into_iter().chain(authorization).map(|(name, value)| (name.to_owned(), value)).collect()
+        cookies
+            .into_iter()
+            .chain(authorization)
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect()
     }
 
     /// A `-H` that gives the type of the body stands for `-T`. (ab sends both.)
@@ -227,7 +242,9 @@ impl Draft {
 /// Why an option of ab's is refused rather than ignored.
 const fn why_not(letter: char) -> &'static str {
     match letter {
-        'w' | 'x' | 'y' | 'z' => "the report is text only; `benchd run --format markdown` makes tables",
+        'w' | 'x' | 'y' | 'z' => {
+            "the report is text only; `benchd run --format markdown` makes tables"
+        }
         'X' | 'P' => "load goes straight to the target, never through a proxy",
         'B' => "the kernel chooses the source address",
         'b' => "the kernel sizes the socket buffers",
@@ -248,19 +265,25 @@ fn number(value: &OsStr, low: u64, high: u64, complaint: &str) -> Result<u64, Wr
 }
 
 fn method(text: &str) -> Result<String, Wrong> {
-    if is_token(text) { Ok(text.to_owned()) } else { Err(Wrong::option(format!("{text:?} is no HTTP method"))) }
+    if is_token(text) {
+        Ok(text.to_owned())
+    } else {
+        Err(Wrong::option(format!("{text:?} is no HTTP method")))
+    }
 }
 
 fn field(text: &str) -> Result<(String, String), Wrong> {
     let parts = text.split_once(':').filter(|(name, _)| is_token(name));
-    let (name, value) =
-        parts.ok_or_else(|| Wrong::option(format!("{text:?} is no header line: write 'Name: value'")))?;
+    let (name, value) = parts
+        .ok_or_else(|| Wrong::option(format!("{text:?} is no header line: write 'Name: value'")))?;
     Ok((name.to_owned(), field_value(value.trim())?))
 }
 
 fn field_value(text: &str) -> Result<String, Wrong> {
     if text.chars().any(|c| c.is_control() && c != '\t') {
-        return Err(Wrong::option(format!("{text:?} has control characters, which no header may carry")));
+        return Err(Wrong::option(format!(
+            "{text:?} has control characters, which no header may carry"
+        )));
     }
     Ok(text.to_owned())
 }

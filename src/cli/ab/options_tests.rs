@@ -39,14 +39,33 @@ fn a_time_limit_means_50000_requests_unless_n_comes_later() {
 
 #[test]
 fn errors_have_abs_exit_codes() {
-    for line in ["", "a/ b/", "-Q h/", "-n", "-c 0 h/", "-c 200001 -n 300000 h/", "-c 5 -n 2 h/", "h"] {
+    for line in
+        ["", "a/ b/", "-Q h/", "-n", "-c 0 h/", "-c 200001 -n 300000 h/", "-c 5 -n 2 h/", "h"]
+    {
         let wrong = options(line).unwrap_err();
         assert_eq!((wrong.code, wrong.shows_usage), (22, true), "{line}: {}", wrong.message);
     }
-    for line in ["-n 0 h/", "-n x h/", "-n -3 h/", "-p /nonexistent h/", "-s 0 h/", "-H foo h/", "-m A:B h/"] {
+    for line in [
+        "-n 0 h/",
+        "-n x h/",
+        "-n -3 h/",
+        "-p /nonexistent h/",
+        "-s 0 h/",
+        "-H foo h/",
+        "-m A:B h/",
+    ] {
         assert_eq!(code(line), 1, "{line}");
     }
-    for line in ["-w h/", "-X p:1 h/", "-P a:b h/", "-B 1.1.1.1 h/", "-Z x h/", "-f TLS1 h/", "-I h/", "-b 1 h/"] {
+    for line in [
+        "-w h/",
+        "-X p:1 h/",
+        "-P a:b h/",
+        "-B 1.1.1.1 h/",
+        "-Z x h/",
+        "-f TLS1 h/",
+        "-I h/",
+        "-b 1 h/",
+    ] {
         let wrong = options(line).unwrap_err();
         assert_eq!((wrong.code, wrong.shows_usage), (22, false), "{line}");
         assert!(wrong.message.contains("not supported, because"), "{}", wrong.message);
@@ -59,7 +78,10 @@ fn a_body_brings_its_method_and_type_and_no_other() {
     std::fs::write(file.path(), [0xff, 0x00, b'a']).unwrap();
     let path = file.path().to_str().unwrap();
     let post = options(&format!("-p {path} h/")).unwrap();
-    assert_eq!((post.method.as_str(), post.body.as_deref()), ("POST", Some(&[0xff, 0x00, b'a'][..])));
+    assert_eq!(
+        (post.method.as_str(), post.body.as_deref()),
+        ("POST", Some(&[0xff, 0x00, b'a'][..]))
+    );
     assert_eq!((post.content_type, post.headers), (None, vec![]));
     let put = options(&format!("-u {path} -T a/b h/")).unwrap();
     assert_eq!((put.method.as_str(), put.content_type.as_deref()), ("PUT", Some("a/b")));
@@ -68,7 +90,10 @@ fn a_body_brings_its_method_and_type_and_no_other() {
     assert_eq!((typed.content_type.as_deref(), typed.headers), (Some("x/y"), vec![]));
     for (line, method) in [("-i -p", "POST"), ("-m PURGE -u", "PUT")] {
         let wrong = options(&format!("{line} {path} h/")).unwrap_err();
-        assert_eq!((wrong.code, wrong.message), (1, format!("Cannot mix {method} with other methods")));
+        assert_eq!(
+            (wrong.code, wrong.message),
+            (1, format!("Cannot mix {method} with other methods"))
+        );
     }
     assert_eq!(code(&format!("-p {path} -i h/")), 1);
 }
@@ -84,7 +109,12 @@ fn every_cookie_is_sent_and_stands_before_authorization() {
 
 #[test]
 fn no_value_smuggles_a_header_line() {
-    for args in [["-H", "A: b\r\nC: d", "h/"], ["-C", "a\nB: c", "h/"], ["-T", "a\rb", "h/"], ["-m", "GET / X", "h/"]] {
+    for args in [
+        ["-H", "A: b\r\nC: d", "h/"],
+        ["-C", "a\nB: c", "h/"],
+        ["-T", "a\rb", "h/"],
+        ["-m", "GET / X", "h/"],
+    ] {
         assert_eq!(command(&args).unwrap_err().code, 1, "{args:?}");
     }
 }
