@@ -1,1 +1,12 @@
-//! End to end.
+//! End to end: the real binary, a real nginx, both databases. Everything runs
+//! on loopback, on ports the system picks, in folders that go with the test.
+
+mod ab;
+mod api;
+mod cli;
+mod demo;
+mod recovery;
+mod safety;
+mod separate_worker;
+mod support;
+mod truth;
