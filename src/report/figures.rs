@@ -35,6 +35,16 @@ pub(crate) fn percent(ratio: Option<f64>) -> String {
     }
 }
 
+/// What a criterion observed: six significant digits at most.
+pub(crate) fn observed(value: Option<f64>) -> String {
+    let Some(value) = value else { return "nothing".to_owned() };
+    if value == 0.0 || !value.is_finite() {
+        return value.to_string();
+    }
+    let scale = 10f64.powi(5 - value.abs().log10().floor() as i32);
+    ((value * scale).round() / scale).to_string()
+}
+
 /// Milliseconds in at most seven characters up to an hour and beyond.
 pub(crate) fn millis(value: Option<f64>) -> String {
     match value {
@@ -84,7 +94,7 @@ pub(crate) fn printable(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{bytes, count, counted, millis, percent, printable, rate, short};
+    use super::{bytes, count, counted, millis, observed, percent, printable, rate, short};
 
     #[test]
     fn thousands_are_grouped() {
@@ -115,6 +125,9 @@ mod tests {
         for value in [0.0, 99_999.0, 100_000.0, 5e9, 5e14] {
             assert!(short(value, 5).len() <= 5, "{value}");
         }
+        assert_eq!(observed(Some(2.0 / 17.0)), "0.117647");
+        assert_eq!(observed(Some(1_234_567.8)), "1234570");
+        assert_eq!((observed(Some(0.0)), observed(None)), ("0".to_owned(), "nothing".to_owned()));
         assert_eq!(bytes(612.0), "612 B");
         assert_eq!(bytes(1536.0), "1.5 KiB");
         assert_eq!(bytes(5e15), "4.4 PiB");

@@ -3,7 +3,7 @@
 //! written and makes no links, tags, code or table cells.
 
 use crate::Report;
-use crate::figures::{bytes, count, counted, millis, percent, printable, rate};
+use crate::figures::{bytes, count, counted, millis, observed, percent, printable, rate};
 use benchd_model::criteria::CriterionStatus;
 use benchd_model::{Outcome, RunResult, Verdict};
 use std::fmt::{self, Write};
@@ -51,7 +51,7 @@ fn write_criteria(out: &mut String, result: &RunResult) -> fmt::Result {
     }
     writeln!(out, "| criterion | observed | status |\n|---|---:|---|")?;
     for criterion in &result.criteria {
-        let observed = criterion.observed.map_or_else(|| "-".to_owned(), |value| value.to_string());
+        let observed = observed(criterion.observed);
         let status = match criterion.status {
             CriterionStatus::Pass => "pass",
             CriterionStatus::Fail => "**fail**",

@@ -4,7 +4,7 @@
 mod layout;
 mod timeline;
 
-use crate::figures::{bytes, count, counted, millis, percent, printable, rate};
+use crate::figures::{bytes, count, counted, millis, observed, percent, printable, rate};
 use crate::{Report, rows};
 use benchd_model::criteria::CriterionStatus;
 use benchd_model::histogram::LatencySummary;
@@ -54,8 +54,10 @@ fn write_verdict(page: &mut Page, result: &RunResult) {
             CriterionStatus::Fail => "FAIL",
             CriterionStatus::NoData => "no data",
         };
-        let observed = criterion.observed.map_or_else(|| "nothing".to_owned(), |v| v.to_string());
-        page.field(status, &format!("{}, observed {observed}", criterion.expression));
+        page.field(
+            status,
+            &format!("{}, observed {}", criterion.expression, observed(criterion.observed)),
+        );
     }
 }
 
@@ -112,14 +114,16 @@ fn write_figures(page: &mut Page, result: &RunResult) {
         "throughput",
         &format!("{} good responses/s, {} responses/s", rate(result.goodput_rps), rate(result.rps)),
     );
-    page.field(
-        "errors",
-        &format!(
-            "{} of the requests, non-2xx {} of the responses",
-            percent(result.error_ratio),
-            percent(result.non_2xx_ratio)
+    let share = |ratio, of: &str| format!("{} of the {of}", percent(ratio));
+    let errors = match result.error_ratio {
+        None => "no figure without requests".to_owned(),
+        ratio => format!(
+            "{}, non-2xx {}",
+            share(ratio, "requests"),
+            share(result.non_2xx_ratio, "responses")
         ),
-    );
+    };
+    page.field("errors", &errors);
     write_failures(page, result);
     let codes: Vec<String> =
         result.status_codes.iter().map(|(status, n)| format!("{status} × {}", count(*n))).collect();

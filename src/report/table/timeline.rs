@@ -21,7 +21,7 @@ pub fn timeline_table(rows: &[TimelineRow]) -> String {
     let mut text = format!("{:>client$} | nginx\n", "client (latency in ms)");
     text.push_str(&line(
         &[
-            "s", "ok/s", "errors", "p50", "p99", "max", "active", "read", "write", "wait", "req/s",
+            "s", "ok/s", "errs", "p50", "p99", "max", "active", "read", "write", "wait", "req/s",
             "drop",
         ]
         .map(str::to_owned),
