@@ -1,0 +1,19 @@
+//! `GET /metrics-catalogue`.
+
+use axum::Json;
+use benchd_model::metrics::{self, Metric};
+
+/// List the metrics
+///
+/// Every metric that criteria may speak of, with unit, direction and meaning.
+/// A job with a criterion on any other name is refused.
+#[utoipa::path(
+    get,
+    path = "/metrics-catalogue",
+    tag = "results",
+    operation_id = "list_metrics",
+    responses((status = 200, description = "The catalogue.", body = Vec<Metric>)),
+)]
+pub(crate) async fn catalogue() -> Json<Vec<Metric>> {
+    Json(metrics::catalogue())
+}

@@ -1,0 +1,77 @@
+//! `GET /grafana/latest`.
+
+use super::label;
+use crate::config::App;
+use crate::extract::RawQuery;
+use crate::params::Params;
+use crate::problem::ApiResult;
+use axum::Json;
+use axum::extract::State;
+use benchd_model::metrics;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// One metric of the newest run of a scenario. One number in a row, as Grafana's
+/// alerts on tables want it.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub(crate) struct LatestRow {
+    /// The project.
+    pub(crate) project: String,
+    /// The scenario.
+    pub(crate) scenario: String,
+    /// The label `branch`.
+    pub(crate) branch: Option<String>,
+    /// The figure; null where there is none.
+    pub(crate) value: Option<f64>,
+}
+
+/// The latest figures
+///
+/// One metric of the newest completed run of every project and scenario, ready
+/// for an alert.
+#[utoipa::path(
+    get,
+    path = "/grafana/latest",
+    tag = "grafana",
+    operation_id = "grafana_latest",
+    params(
+        ("metric" = String, Query, description = "A metric of the catalogue, such as `latency_p99_ms`.", example = "latency_p99_ms"),
+        ("project" = Option<String>, Query, description = "Only of this project."),
+    ),
+    responses(
+        (status = 200, description = "The rows.", body = Vec<LatestRow>),
+        (status = 400, description = "`invalid_query`: the metric is missing or unknown."),
+    ),
+)]
+pub(crate) async fn latest(
+    State(app): State<App>,
+    RawQuery(query): RawQuery,
+) -> ApiResult<Json<Vec<LatestRow>>> {
+    let mut params = Params::lenient(query.as_deref());
+    let metric = params.text("metric").unwrap_or_default();
+    if metric.is_empty() {
+        params.error("metric", "a metric is required, such as metric=latency_p99_ms");
+    } else if !metrics::is_known(&metric) {
+        let hint = metrics::nearest(&metric).map(|name| format!("; did you mean {name}?"));
+        let hint = hint.unwrap_or_else(|| "; GET /metrics-catalogue lists them".to_owned());
+        params.error("metric", format!("{metric:?} is no metric{hint}"));
+    }
+    let project = params.text("project");
+    params.finish()?;
+
+    let mut rows: Vec<LatestRow> = app
+        .store
+        .latest_results()
+        .await?
+        .into_iter()
+        .filter(|(job, _)| project.as_ref().is_none_or(|project| job.spec.project == *project))
+        .map(|(job, result)| LatestRow {
+            branch: label(&job, "branch"),
+            value: metrics::of_result(&metric, &result),
+            project: job.spec.project,
+            scenario: job.spec.scenario,
+        })
+        .collect();
+    rows.sort_by(|a, b| (&a.project, &a.scenario).cmp(&(&b.project, &b.scenario)));
+    Ok(Json(rows))
+}

@@ -1,0 +1,41 @@
+//! Rows for Grafana's Infinity plugin: bare arrays, ascending, flat, every key
+//! always there, null where there is no figure, `[]` when there is nothing.
+//! Empty parameters are as good as absent, since dashboards send variables
+//! that are not set.
+
+pub(crate) mod annotations;
+pub(crate) mod downsample;
+pub(crate) mod latest;
+pub(crate) mod results;
+pub(crate) mod series;
+pub(crate) mod variables;
+
+use crate::params::Params;
+use benchd_model::Job;
+use benchd_store::JobFilter;
+
+/// Most rows of a list of runs.
+const MAX_ROWS: u32 = 10_000;
+
+/// Rows of a list of runs when no limit is given.
+const DEFAULT_ROWS: u32 = 1000;
+
+/// The filters that all lists of runs take, and their limit. Times are of the
+/// run's end.
+fn run_filter(params: &mut Params) -> (JobFilter, u32) {
+    let mut filter = JobFilter {
+        project: params.text("project"),
+        scenario: params.text("scenario"),
+        since: params.parsed("from"),
+        until: params.parsed("to"),
+        ..JobFilter::default()
+    };
+    filter.labels.extend(params.text("branch").map(|branch| ("branch".to_owned(), branch)));
+    let limit = params.whole("limit", 1..=MAX_ROWS).unwrap_or(DEFAULT_ROWS);
+    (filter, limit)
+}
+
+/// A label of the job.
+fn label(job: &Job, name: &str) -> Option<String> {
+    job.spec.labels.get(name).cloned()
+}
