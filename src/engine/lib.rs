@@ -1,1 +1,28 @@
 //! Makes the load: a plan in, a stream of progress and a recording out.
+//!
+//! [`run`] blocks its caller, spawns one thread per generator and returns when
+//! the run is over. What it counts follows RFC 9112: every attempt ends in
+//! exactly one [`benchd_model::Outcome`], and nothing is retried unseen.
+//!
+//! Map: `plan` is what goes in, `run` coordinates the threads, `driver` moves
+//! bytes, `http1` decides what the bytes mean, `budget` says who may send how
+//! many, `record` keeps the figures. The crate knows no database and no web
+//! server.
+
+mod budget;
+mod clock;
+mod descriptors;
+mod driver;
+mod http1;
+mod plan;
+mod prepared;
+mod record;
+mod run;
+mod shared;
+mod stop;
+mod tls;
+
+pub use plan::{HeaderDefaults, Plan, PlanError, RequestPlan};
+pub use record::Row;
+pub use run::{EngineError, Progress, Run, run};
+pub use stop::Stop;

@@ -1,0 +1,73 @@
+//! What moves bytes. A driver is one function run on its own thread: it makes
+//! its share of the connections, waits for the window and keeps the recorder.
+//! Everything a driver says goes through its [`Reporter`]; everything it is
+//! told comes as an [`Order`].
+
+pub(crate) mod tokio;
+
+use crate::record::{Second, ThreadEnd};
+use crate::shared::Window;
+use std::sync::mpsc::{Receiver, Sender};
+
+/// What a generator thread tells the coordinator.
+#[derive(Debug)]
+pub(crate) enum Report {
+    /// It has what it needs to begin connecting.
+    Built,
+    /// Its connections are open, as far as they can be.
+    Ready,
+    /// A second of the window is over.
+    Second(Box<Second>),
+    /// It is done; its last second was reported before.
+    Finished(Box<ThreadEnd>),
+    /// It cannot work.
+    Failed(std::io::Error),
+    /// The thread is gone; always the last report.
+    Gone,
+}
+
+/// What the coordinator tells a generator thread. A closed channel means: end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Order {
+    /// Open the connections.
+    Connect,
+    /// Make the load.
+    Load(Window),
+}
+
+/// A thread's way to the coordinator.
+#[derive(Debug)]
+pub(crate) struct Reporter {
+    thread: u32,
+    channel: Sender<(u32, Report)>,
+}
+
+impl Reporter {
+    pub(crate) fn new(thread: u32, channel: Sender<(u32, Report)>) -> Self {
+        Self { thread, channel }
+    }
+
+    /// Another handle of the same thread.
+    pub(crate) fn handle(&self) -> Self {
+        Self { thread: self.thread, channel: self.channel.clone() }
+    }
+
+    pub(crate) fn report(&self, report: Report) {
+        // Without a coordinator there is nobody to tell; the thread ends when
+        // its orders end.
+        self.channel.send((self.thread, report)).ok();
+    }
+}
+
+/// Reports [`Report::Gone`] however the thread ends, panics included.
+#[derive(Debug)]
+pub(crate) struct Farewell(pub(crate) Reporter);
+
+impl Drop for Farewell {
+    fn drop(&mut self) {
+        self.0.report(Report::Gone);
+    }
+}
+
+/// A thread's orders.
+pub(crate) type Orders = Receiver<Order>;

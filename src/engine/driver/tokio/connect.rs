@@ -1,0 +1,196 @@
+//! Opening one connection: descriptor, TCP, TLS, each failure in its class.
+
+use super::local::Local;
+use super::slot::Failure;
+use super::transport::Transport;
+use crate::clock::Nanos;
+use benchd_model::{Outcome, Span};
+use rustix::io::Errno;
+use std::future::poll_fn;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::task::Poll;
+use tokio::net::{TcpSocket, TcpStream};
+use tokio_rustls::TlsConnector;
+
+/// An open connection.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) transport: Transport,
+    /// It has carried a request.
+    pub(super) used: bool,
+    /// Dropped after the transport, so that the counts follow the socket.
+    _established: Established,
+}
+
+/// Opens a connection from slot `index`, whose deadline is armed.
+pub(super) async fn connect(
+    local: &Rc<Local>,
+    index: usize,
+    address: SocketAddr,
+) -> Result<Connection, Failure> {
+    let socket = Descriptor::take(local)?;
+    let begun = local.now();
+    let connecting = pin!(open(address));
+    let stream = match in_time(local, index, connecting).await {
+        Some(opened) => opened.map_err(|error| tcp_failure(local, &error))?,
+        None => return Err(too_slow(local, Outcome::Timeout, "no TCP connection")),
+    };
+    let connected = local.now();
+    let (transport, tls) = handshake(local, index, stream, connected).await?;
+    let now = tls.map_or(connected, |tls| connected + tls);
+    local.recorder.borrow_mut().connected(now, connected - begun, tls);
+    Ok(Connection { transport, used: false, _established: Established::count(socket) })
+}
+
+async fn open(address: SocketAddr) -> io::Result<TcpStream> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    socket.set_nodelay(true)?;
+    let stream = socket.connect(address).await?;
+    // On loopback a connect to a closed port can meet itself when the kernel
+    // picks that very port as the local one.
+    if address.ip().is_loopback() && stream.local_addr()? == address {
+        return Err(io::Error::from_raw_os_error(Errno::CONNREFUSED.raw_os_error()));
+    }
+    Ok(stream)
+}
+
+async fn handshake(
+    local: &Rc<Local>,
+    index: usize,
+    stream: TcpStream,
+    connected: Nanos,
+) -> Result<(Transport, Option<Nanos>), Failure> {
+    let Some(tls) = &local.shared.prepared.tls else {
+        return Ok((Transport::Plain(stream), None));
+    };
+    let connector = TlsConnector::from(tls.config.clone());
+    // Boxed: a handshake is far larger than what a slot needs afterwards.
+    let shaking = Box::pin(connector.connect(tls.server_name.clone(), stream));
+    match in_time(local, index, pin!(shaking)).await {
+        Some(Ok(stream)) => Ok((Transport::Tls(Box::new(stream)), Some(local.now() - connected))),
+        Some(Err(error)) => Err(tls_failure(&error)),
+        None => Err(too_slow(local, Outcome::Tls, "TLS handshake not finished")),
+    }
+}
+
+/// The output of `future`, or none when the slot's deadline passes before.
+async fn in_time<F: Future>(
+    local: &Local,
+    index: usize,
+    mut future: Pin<&mut F>,
+) -> Option<F::Output> {
+    poll_fn(|context| {
+        if local.slots.passed(index) {
+            return Poll::Ready(None);
+        }
+        future.as_mut().poll(context).map(Some)
+    })
+    .await
+}
+
+fn too_slow(local: &Local, outcome: Outcome, what: &str) -> Failure {
+    let limit = Span::from(local.shared.prepared.plan.timeout);
+    Failure::new(outcome, format!("{what} within {limit}"))
+}
+
+fn tcp_failure(local: &Local, error: &io::Error) -> Failure {
+    let mut no_room = true;
+    let note = match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::MFILE | Errno::NFILE) => descriptor_note(local),
+        Some(Errno::ADDRNOTAVAIL) => {
+            // Ports come back by themselves.
+            no_room = false;
+            "no free local port for another connection: use keep-alive, widen \
+             net.ipv4.ip_local_port_range, or spread the load over several target addresses"
+                .to_owned()
+        }
+        Some(Errno::NOBUFS | Errno::NOMEM | Errno::NOSPC) => {
+            "the kernel has no memory for another socket: see net.ipv4.tcp_mem and \
+             fs.epoll.max_user_watches"
+                .to_owned()
+        }
+        _ => return Failure::new(Outcome::Connect, in_words(error)),
+    };
+    local.recorder.borrow_mut().note(note);
+    Failure { no_room, ..Failure::new(Outcome::Local, in_words(error)) }
+}
+
+fn descriptor_note(local: &Local) -> String {
+    local.shared.descriptors.note(local.shared.prepared.plan.connections)
+}
+
+fn tls_failure(error: &io::Error) -> Failure {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    let reason = match inner {
+        Some(rustls::Error::InvalidMessage(message)) => {
+            format!("the server does not speak TLS on this port ({message:?})")
+        }
+        Some(error) => error.to_string(),
+        None if error.kind() == io::ErrorKind::UnexpectedEof => {
+            "the server closed the connection during the TLS handshake".to_owned()
+        }
+        None => in_words(error),
+    };
+    Failure::new(Outcome::Tls, reason)
+}
+
+/// An error as a fragment in a sentence.
+pub(super) fn in_words(error: &io::Error) -> String {
+    let text = error.to_string();
+    let mut letters = text.chars();
+    match (letters.next(), text.chars().nth(1)) {
+        // Words such as "TLS" stay as they are.
+        (Some(first), Some(second)) if second.is_lowercase() => {
+            first.to_lowercase().chain(letters).collect()
+        }
+        _ => text,
+    }
+}
+
+/// A descriptor within the run's share.
+#[derive(Debug)]
+struct Descriptor {
+    local: Rc<Local>,
+}
+
+impl Descriptor {
+    fn take(local: &Rc<Local>) -> Result<Self, Failure> {
+        let share = local.shared.descriptors.for_connections;
+        if local.shared.gauge.take_socket(share) {
+            return Ok(Self { local: local.clone() });
+        }
+        Err(tcp_failure(local, &io::Error::from_raw_os_error(Errno::MFILE.raw_os_error())))
+    }
+}
+
+impl Drop for Descriptor {
+    fn drop(&mut self) {
+        self.local.shared.gauge.give_socket();
+    }
+}
+
+/// Counts an open connection as long as it lives.
+#[derive(Debug)]
+struct Established {
+    descriptor: Descriptor,
+}
+
+impl Established {
+    fn count(descriptor: Descriptor) -> Self {
+        let local = &descriptor.local;
+        local.open.set(local.open.get() + 1);
+        local.shared.gauge.established();
+        Self { descriptor }
+    }
+}
+
+impl Drop for Established {
+    fn drop(&mut self) {
+        let local = &self.descriptor.local;
+        local.open.set(local.open.get() - 1);
+        local.shared.gauge.closed();
+    }
+}

@@ -1,0 +1,134 @@
+//! What the connection tasks of one thread share, without locks.
+
+use super::slots::{Flight, Slots};
+use crate::budget::Budget;
+use crate::clock::{Nanos, nanos};
+use crate::driver::Reporter;
+use crate::http1::HeadCache;
+use crate::record::{Recorder, ThreadEnd};
+use crate::shared::{Shared, Window};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use tokio::sync::{Notify, Semaphore};
+
+/// Connects outstanding at the same time. Half of nginx's backlog of 511, so
+/// that a burst does not end in dropped SYNs and their retransmissions.
+const OUTSTANDING_CONNECTS: usize = 256;
+
+/// The one receive buffer of a thread.
+const RECEIVE_BUFFER: usize = 64 * 1024;
+
+/// Shared by the tasks of one thread.
+#[derive(Debug)]
+pub(super) struct Local {
+    pub(super) shared: Arc<Shared>,
+    /// The number of slot 0 among all connections of the run.
+    pub(super) first: usize,
+    pub(super) slots: Slots,
+    pub(super) budget: Budget,
+    pub(super) recorder: RefCell<Recorder>,
+    pub(super) heads: RefCell<HeadCache>,
+    pub(super) buffer: RefCell<Box<[u8]>>,
+    pub(super) pacer: Semaphore,
+    /// Connections of this thread that are open.
+    pub(super) open: Rc<Cell<u32>>,
+    /// Connections in a row whose FIN did not come in time.
+    pub(super) fins_missed: Cell<u32>,
+    pub(super) timeout: Nanos,
+    window: Cell<Option<Window>>,
+    window_over: Cell<bool>,
+    /// Slots that have work to do.
+    busy: Cell<usize>,
+    rest: Notify,
+}
+
+impl Local {
+    pub(super) fn new(shared: Arc<Shared>, thread: u32, reporter: Reporter) -> Self {
+        let prepared = &shared.prepared;
+        let share = prepared.connections_of(thread);
+        let open = Rc::new(Cell::new(0));
+        Self {
+            first: share.start,
+            slots: Slots::new(share.len()),
+            budget: Budget::new(shared.pool.clone()),
+            recorder: RefCell::new(Recorder::new(shared.clone(), reporter, open.clone())),
+            heads: RefCell::new(HeadCache::new(
+                &prepared.plan.request.method,
+                prepared.speaks_http10(),
+            )),
+            buffer: RefCell::new(vec![0; RECEIVE_BUFFER].into_boxed_slice()),
+            pacer: Semaphore::new(OUTSTANDING_CONNECTS),
+            open,
+            fins_missed: Cell::new(0),
+            timeout: nanos(prepared.plan.timeout),
+            window: Cell::new(None),
+            window_over: Cell::new(false),
+            busy: Cell::new(share.len()),
+            rest: Notify::new(),
+            shared,
+        }
+    }
+
+    #[inline]
+    pub(super) fn now(&self) -> Nanos {
+        self.shared.clock.now()
+    }
+
+    /// The window, once the load may begin.
+    #[inline]
+    pub(super) fn window(&self) -> Option<Window> {
+        self.window.get()
+    }
+
+    /// Lets all slots begin.
+    pub(super) fn begin(&self, window: Window) {
+        self.window.set(Some(window));
+        self.recorder.borrow_mut().begin(window, self.now());
+        self.busy.set(self.slots.len());
+        self.slots.wake_all();
+    }
+
+    /// A slot has nothing more to do in this stage.
+    pub(super) fn rests(&self) {
+        self.busy.set(self.busy.get() - 1);
+        if self.all_rest() {
+            self.rest.notify_one();
+        }
+    }
+
+    pub(super) fn all_rest(&self) -> bool {
+        self.busy.get() == 0
+    }
+
+    /// Resolves when the last slot rests.
+    pub(super) async fn rested(&self) {
+        self.rest.notified().await;
+    }
+
+    /// Everything that depends on time alone. True when the stage is over
+    /// whatever the slots are doing.
+    pub(super) fn tick(&self) -> bool {
+        if self.shared.stop.requested().is_some() {
+            return true;
+        }
+        let now = self.now();
+        self.slots.sweep(now);
+        self.recorder.borrow_mut().advance(now);
+        let Some(window) = self.window.get() else { return false };
+        if now >= window.end && !self.window_over.replace(true) {
+            // Slots that wait for something else than an answer must notice.
+            self.slots.wake_all();
+        }
+        now >= window.grace_end
+    }
+
+    /// Counts what is in flight as aborted and closes the books.
+    pub(super) fn finish(&self) -> ThreadEnd {
+        let stopped = self.shared.stop.requested().is_some();
+        let mut recorder = self.recorder.borrow_mut();
+        let aborted = self.slots.in_flight(Flight::Measured);
+        recorder.abort(aborted, self.slots.in_flight(Flight::Warmup));
+        recorder.finish(self.now(), stopped)
+    }
+}

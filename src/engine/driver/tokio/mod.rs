@@ -1,0 +1,88 @@
+//! The tokio driver: one current-thread runtime per generator thread, one
+//! small task per connection, raw non-blocking sockets. It also carries TLS.
+//! It knows nothing of other threads but what [`Shared`] holds.
+
+mod connect;
+mod exchange;
+mod local;
+mod slot;
+mod slots;
+mod ticker;
+mod transport;
+
+use super::{Order, Orders, Report, Reporter};
+use crate::shared::Shared;
+use local::Local;
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use ticker::Ticker;
+use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
+
+/// The driver as results name it.
+pub(crate) const NAME: &str = "tokio";
+
+/// Tasks polled before the driver looks for new events though tasks are ready.
+const EVENT_INTERVAL: u32 = 512;
+
+/// Runs one generator thread from its first report to its last but one.
+pub(crate) fn generate(thread: u32, shared: &Arc<Shared>, reporter: Reporter, orders: &Orders) {
+    let mut machine = match Machine::build(shared) {
+        Ok(machine) => machine,
+        Err(error) => return reporter.report(Report::Failed(error)),
+    };
+    let local = Rc::new(Local::new(shared.clone(), thread, reporter.handle()));
+    reporter.report(Report::Built);
+    let Ok(Order::Connect) = orders.recv() else { return };
+    machine.spawn_slots(&local);
+    machine.run_until_idle(&local);
+    reporter.report(Report::Ready);
+    if let Ok(Order::Load(window)) = orders.recv() {
+        local.begin(window);
+        machine.run_until_idle(&local);
+    }
+    let end = local.finish();
+    reporter.report(Report::Finished(Box::new(end)));
+}
+
+/// The runtime and what drives its time.
+struct Machine {
+    runtime: LocalRuntime,
+    ticker: Ticker,
+}
+
+impl Machine {
+    /// Takes all descriptors that the thread itself needs, before connections
+    /// can use them up.
+    fn build(shared: &Shared) -> io::Result<Self> {
+        let runtime = Builder::new_current_thread()
+            .enable_io()
+            .event_interval(EVENT_INTERVAL)
+            .build_local(LocalOptions::default())?;
+        let ticker = {
+            let _context = runtime.enter();
+            Ticker::for_timeout(shared.prepared.plan.timeout)?
+        };
+        Ok(Self { runtime, ticker })
+    }
+
+    fn spawn_slots(&self, local: &Rc<Local>) {
+        for index in 0..local.slots.len() {
+            drop(self.runtime.spawn_local(slot::run(local.clone(), index)));
+        }
+    }
+
+    /// Lets the slots work until all of them rest or time is up.
+    fn run_until_idle(&mut self, local: &Rc<Local>) {
+        let ticker = &mut self.ticker;
+        self.runtime.block_on(async {
+            while !local.all_rest() {
+                tokio::select! {
+                    biased;
+                    () = local.rested() => {}
+                    () = ticker.tick() => if local.tick() { break },
+                }
+            }
+        });
+    }
+}

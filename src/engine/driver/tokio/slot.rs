@@ -1,0 +1,296 @@
+//! One closed-loop user: a connection, and one attempt after the other on it.
+
+use super::connect::{Connection, connect};
+use super::exchange::Attempt;
+use super::local::Local;
+use super::transport::Idle;
+use crate::clock::Nanos;
+use crate::http1::Response;
+use crate::record::Exchange;
+use benchd_model::Outcome;
+use std::borrow::Cow;
+use std::future::{pending, poll_fn};
+use std::rc::Rc;
+use std::task::Poll;
+
+const MILLISECOND: Nanos = 1_000_000;
+
+/// How long a closing server may take to send its FIN.
+const FIN_PATIENCE: Nanos = 20 * MILLISECOND;
+
+/// After so many servers in a row that never closed, nobody waits any more.
+const FINS_TO_MISS: u32 = 3;
+
+/// Why an attempt failed.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub(super) outcome: Outcome,
+    pub(super) reason: Cow<'static, str>,
+    /// This process can hold no more connections than it does.
+    pub(super) no_room: bool,
+}
+
+impl Failure {
+    pub(super) fn new(outcome: Outcome, reason: impl Into<Cow<'static, str>>) -> Self {
+        Self { outcome, reason: reason.into(), no_room: false }
+    }
+}
+
+/// One user of the closed loop.
+#[derive(Debug)]
+pub(super) struct Slot {
+    pub(super) local: Rc<Local>,
+    pub(super) index: usize,
+    pub(super) connection: Option<Connection>,
+    pub(super) response: Response,
+    pub(super) attempt: Attempt,
+    /// Connections opened so far: the next address to take.
+    opened: usize,
+    /// Attempts in a row that found no connection.
+    refusals: u32,
+}
+
+/// The whole life of slot `index`.
+pub(super) async fn run(local: Rc<Local>, index: usize) {
+    poll_fn(|context| {
+        local.slots.enter(index, context);
+        Poll::Ready(())
+    })
+    .await;
+    let mut slot = Slot {
+        local: local.clone(),
+        index,
+        connection: None,
+        response: Response::default(),
+        attempt: Attempt::default(),
+        opened: 0,
+        refusals: 0,
+    };
+    let plan = &local.shared.prepared.plan;
+    if plan.preconnect && plan.keepalive {
+        slot.preconnect().await;
+    }
+    local.rests();
+    slot.wait_for_window().await;
+    slot.load().await;
+    local.rests();
+    // The connection stays open until the run is over for everybody.
+    pending::<()>().await;
+}
+
+impl Slot {
+    /// Opens the connection ahead of time. A failure says nothing yet: the
+    /// first attempt will meet it again and count it.
+    async fn preconnect(&mut self) {
+        let local = self.local.clone();
+        let Ok(permit) = local.pacer.acquire().await else { return };
+        local.slots.arm(self.index, local.now() + local.timeout);
+        self.open().await.ok();
+        local.slots.disarm(self.index);
+        drop(permit);
+    }
+
+    async fn wait_for_window(&self) {
+        poll_fn(|_| if self.local.window().is_some() { Poll::Ready(()) } else { Poll::Pending })
+            .await;
+    }
+
+    /// Attempt after attempt, until there are none left to make.
+    async fn load(&mut self) {
+        let mut now = self.local.now();
+        loop {
+            if self.connection.is_some() {
+                poll_fn(|context| Poll::Ready(self.drop_if_closed(context, now))).await;
+            }
+            if self.connection.is_none() {
+                let Some(opened) = self.begin_connected().await else { return };
+                if let Err(failure) = opened {
+                    if self.give_up_on(failure).await {
+                        return;
+                    }
+                    now = self.local.now();
+                    continue;
+                }
+            } else if !self.begin(now) {
+                return;
+            }
+            match poll_fn(|context| self.poll_exchange(context)).await {
+                Ok(exchange) => {
+                    now = exchange.done;
+                    self.settle(&exchange);
+                    if !exchange.kept {
+                        self.part(exchange.completed.excess).await;
+                        now = self.local.now();
+                    }
+                }
+                Err(failure) => {
+                    now = self.local.now();
+                    self.fail(&failure, now);
+                }
+            }
+        }
+    }
+
+    /// Begins an attempt that needs a connection first. None when there is no
+    /// attempt left to make.
+    async fn begin_connected(&mut self) -> Option<Result<(), Failure>> {
+        let local = self.local.clone();
+        let permit = local.pacer.acquire().await.ok()?;
+        if !self.begin(local.now()) {
+            return None;
+        }
+        let opened = self.open().await;
+        drop(permit);
+        if opened.is_ok() {
+            self.attempt.sent = local.now();
+        }
+        Some(opened)
+    }
+
+    async fn open(&mut self) -> Result<(), Failure> {
+        let number = self.local.first + self.index + self.opened;
+        let address = self.local.shared.prepared.address(number);
+        self.opened += 1;
+        self.connection = Some(connect(&self.local, self.index, address).await?);
+        self.refusals = 0;
+        Ok(())
+    }
+
+    /// Takes the next attempt, if there is one.
+    #[inline]
+    fn begin(&mut self, now: Nanos) -> bool {
+        let local = &*self.local;
+        let Some(window) = local.window() else { return false };
+        if now >= window.end {
+            return false;
+        }
+        let measured = now >= window.start;
+        if measured && !local.budget.take() {
+            return false;
+        }
+        let deadline = now.saturating_add(local.timeout);
+        self.attempt = Attempt::begin(now, deadline, measured);
+        local.slots.take_off(self.index, measured, deadline);
+        true
+    }
+
+    /// Drops a kept connection that the server has given up meanwhile.
+    #[inline]
+    fn drop_if_closed(&mut self, context: &mut std::task::Context<'_>, now: Nanos) {
+        let Some(connection) = &mut self.connection else { return };
+        let idle = connection.transport.look(context);
+        if idle == Idle::Quiet {
+            return;
+        }
+        self.connection = None;
+        let mut recorder = self.local.recorder.borrow_mut();
+        if idle == Idle::Bytes {
+            recorder.note(UNASKED.to_owned());
+        }
+        recorder.idle_closed(self.local.window().is_some_and(|window| now >= window.start));
+    }
+
+    /// Records a complete exchange.
+    #[inline]
+    fn settle(&mut self, exchange: &Exchange) {
+        let local = &*self.local;
+        local.slots.land(self.index);
+        let mut recorder = local.recorder.borrow_mut();
+        if !self.attempt.measured {
+            recorder.warmed_up(Outcome::Ok);
+            return;
+        }
+        if recorder.wants_first_response() {
+            let completed = exchange.completed;
+            let transport = self.connection.as_ref().map(|connection| &connection.transport);
+            recorder.offer_first_response(completed.status, || {
+                benchd_model::recording::FirstResponse {
+                    software: local.heads.borrow().server().map(str::to_owned),
+                    document_bytes: completed.body,
+                    tls: transport.and_then(|transport| transport.describe_tls()),
+                }
+            });
+        }
+        recorder.complete(exchange);
+        if exchange.completed.excess {
+            recorder.note(UNASKED.to_owned());
+        }
+    }
+
+    /// Records a failed attempt and closes its connection.
+    fn fail(&mut self, failure: &Failure, now: Nanos) {
+        self.local.slots.land(self.index);
+        let mut recorder = self.local.recorder.borrow_mut();
+        if self.attempt.measured {
+            recorder.failed(failure.outcome, &failure.reason, self.attempt.start, now);
+        } else {
+            recorder.warmed_up(failure.outcome);
+        }
+        drop(recorder);
+        self.connection = None;
+        self.response = Response::default();
+    }
+
+    /// Records an attempt that found no connection and waits a while. True
+    /// when this user stands down: others are in, and there is no room for it.
+    async fn give_up_on(&mut self, failure: Failure) -> bool {
+        let local = self.local.clone();
+        self.fail(&failure, local.now());
+        if failure.no_room && self.attempt.measured && local.open.get() > 0 {
+            return true;
+        }
+        if matches!(failure.outcome, Outcome::Connect | Outcome::Local) {
+            self.back_off().await;
+        }
+        false
+    }
+
+    /// Waits longer after each refusal. The more users a thread has, the
+    /// longer, so that a closed port costs little CPU.
+    async fn back_off(&mut self) {
+        let local = self.local.clone();
+        let longest = (local.slots.len() as u64).clamp(50, 2000) * MILLISECOND;
+        let pause = (10 * MILLISECOND) << self.refusals.min(8);
+        self.refusals += 1;
+        local.slots.arm(self.index, local.now() + pause.min(longest));
+        poll_fn(|_| {
+            let over = local.window().is_some_and(|window| local.now() >= window.end);
+            if over || local.slots.passed(self.index) { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+    }
+
+    /// Closes after the server has, so that TIME_WAIT stays on its side and
+    /// does not use our ports up. A server that does not close is not awaited
+    /// for long.
+    async fn part(&mut self, excess: bool) {
+        let Some(mut connection) = self.connection.take() else { return };
+        let local = self.local.clone();
+        if excess || self.attempt.closed || local.fins_missed.get() >= FINS_TO_MISS {
+            return;
+        }
+        local.slots.arm(self.index, local.now() + FIN_PATIENCE);
+        poll_fn(|context| {
+            if local.slots.passed(self.index) {
+                local.fins_missed.set(local.fins_missed.get() + 1);
+                return Poll::Ready(());
+            }
+            match connection.transport.poll_read(context, &mut local.buffer.borrow_mut()) {
+                Poll::Ready(Ok(1..)) => {
+                    local.recorder.borrow_mut().note(UNASKED.to_owned());
+                    Poll::Ready(())
+                }
+                Poll::Ready(_) => {
+                    local.fins_missed.set(0);
+                    Poll::Ready(())
+                }
+                Poll::Pending => Poll::Pending,
+            }
+        })
+        .await;
+        local.slots.disarm(self.index);
+    }
+}
+
+const UNASKED: &str = "the server sent bytes after a complete response; \
+                       such connections were closed and not used again";

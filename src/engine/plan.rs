@@ -1,0 +1,266 @@
+//! What goes in: a resolved, checked description of one trial. It knows the
+//! job's words but no sockets.
+
+use benchd_model::JobSpec;
+use benchd_model::spec::Protocol;
+use std::net::SocketAddr;
+use std::time::Duration;
+use url::Url;
+
+/// How long a run waits for requests in flight at its end, unless the time
+/// limit of a request is shorter.
+const LONGEST_GRACE: Duration = Duration::from_secs(3);
+
+/// One trial, ready to run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Where to connect, resolved once and pinned; connections take them in
+    /// turns.
+    pub addresses: Vec<SocketAddr>,
+    /// Gives the Host field, the TLS server name and the request target. A
+    /// fragment is never sent; credentials become Basic authorization.
+    pub url: Url,
+    /// The request sent over and over.
+    pub request: RequestPlan,
+    /// The version in the request line.
+    pub protocol: Protocol,
+    /// Connections, each with one request at a time.
+    pub connections: u32,
+    /// How many requests, exactly. With `duration`, whichever comes first.
+    pub requests: Option<u64>,
+    /// How long the measuring window is.
+    pub duration: Option<Duration>,
+    /// Keep connections open between requests.
+    pub keepalive: bool,
+    /// Load before the window that enters no figure but the warm-up's own.
+    pub warmup: Duration,
+    /// Time limit of one request, connecting included.
+    pub timeout: Duration,
+    /// How long requests in flight are awaited when the window is over.
+    pub grace: Duration,
+    /// Generator threads; never more than connections.
+    pub threads: u32,
+    /// Open the connections before the window (with keep-alive only).
+    pub preconnect: bool,
+    /// Statuses that count as good (`"2xx"`, `"304"`).
+    pub expect_status: Vec<String>,
+    /// TLS: accept any certificate.
+    pub insecure: bool,
+    /// How many raw rows to keep for exact figures; 0 for none.
+    pub keep_rows: usize,
+}
+
+/// The request sent over and over.
+#[derive(Clone, Debug, Default)]
+pub struct RequestPlan {
+    /// The method, sent as it is.
+    pub method: String,
+    /// Header fields in order, as given by the user.
+    pub headers: Vec<(String, String)>,
+    /// The body; empty for none.
+    pub body: Vec<u8>,
+    /// The request target verbatim instead of the URL's path and query.
+    pub target: Option<String>,
+    /// What is added to the user's fields.
+    pub defaults: HeaderDefaults,
+}
+
+/// Which fields are added to the user's, and in which layout.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum HeaderDefaults {
+    /// `Host`, `User-Agent: benchd/VERSION` and `Accept: */*` unless given,
+    /// then what authorization, persistence and the body need.
+    #[default]
+    Benchd,
+    /// Byte for byte the request of ab 2.4: the version is always HTTP/1.0.
+    Ab {
+        /// Whole fields that ab writes before the body's and the user's:
+        /// cookie, then authorization.
+        before: Vec<(String, String)>,
+        /// The type of the body; `text/plain` when not given.
+        content_type: Option<String>,
+    },
+}
+
+/// Why a plan cannot be run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// There is nowhere to connect.
+    #[error("no address to connect to")]
+    NoAddress,
+    /// The URL is neither http nor https, or names no host.
+    #[error("{0} is no http or https URL with a host")]
+    Url(String),
+    /// No connection can make no request.
+    #[error("connections and threads must be at least 1")]
+    NoConnections,
+    /// Neither a count nor a time ends the run.
+    #[error("either requests or duration must be given")]
+    Endless,
+    /// The time limit of a request is zero.
+    #[error("the timeout must be longer than zero")]
+    NoTime,
+    /// The method is no token, or one whose answer is no response.
+    #[error("{0:?} is no method to load with")]
+    Method(String),
+    /// The request target holds a space or a control character.
+    #[error("{0:?} is no request target")]
+    Target(String),
+    /// A field name is no token.
+    #[error("{0:?} is no header field name")]
+    HeaderName(String),
+    /// A field value holds a line end or another control character.
+    #[error("the value of header field {0:?} holds a control character")]
+    HeaderValue(String),
+    /// The host is no name that TLS can verify.
+    #[error("{0:?} is no server name for TLS")]
+    ServerName(String),
+    /// The TLS library refuses its own settings.
+    #[error("TLS settings: {0}")]
+    Tls(String),
+}
+
+impl Plan {
+    /// The plan of one trial of `spec`, connecting to `addresses`.
+    pub fn from_spec(spec: &JobSpec, addresses: Vec<SocketAddr>) -> Result<Self, PlanError> {
+        let url =
+            Url::parse(&spec.target.url).map_err(|_| PlanError::Url(spec.target.url.clone()))?;
+        let load = &spec.load;
+        let timeout = load.timeout.duration();
+        let headers = spec.request.headers.iter();
+        let plan = Self {
+            addresses,
+            url,
+            request: RequestPlan {
+                method: spec.request.method.clone(),
+                headers: headers.map(|(name, value)| (name.clone(), value.clone())).collect(),
+                body: spec.request.body_bytes(),
+                target: None,
+                defaults: HeaderDefaults::Benchd,
+            },
+            protocol: load.protocol,
+            connections: load.connections,
+            requests: load.requests,
+            duration: load.duration.map(|d| d.duration()),
+            keepalive: load.keepalive,
+            warmup: load.warmup.duration(),
+            timeout,
+            grace: timeout.min(LONGEST_GRACE),
+            threads: load.threads,
+            preconnect: true,
+            expect_status: spec.request.expect_status.clone(),
+            insecure: spec.target.insecure,
+            keep_rows: 0,
+        };
+        plan.check()?;
+        Ok(plan)
+    }
+
+    /// True for https.
+    #[must_use]
+    pub fn is_tls(&self) -> bool {
+        self.url.scheme() == "https"
+    }
+
+    /// Says what stands in the way of running this plan.
+    pub(crate) fn check(&self) -> Result<(), PlanError> {
+        if !matches!(self.url.scheme(), "http" | "https") || self.url.host_str().is_none() {
+            return Err(PlanError::Url(self.url.to_string()));
+        }
+        if self.addresses.is_empty() {
+            return Err(PlanError::NoAddress);
+        }
+        if self.connections == 0 || self.threads == 0 {
+            return Err(PlanError::NoConnections);
+        }
+        if self.requests.is_none() && self.duration.is_none() {
+            return Err(PlanError::Endless);
+        }
+        if self.timeout.is_zero() {
+            return Err(PlanError::NoTime);
+        }
+        let request = &self.request;
+        // The answer to CONNECT is a tunnel, not a response to measure.
+        if !is_token(&request.method) || request.method == "CONNECT" {
+            return Err(PlanError::Method(request.method.clone()));
+        }
+        let unsendable = |byte: u8| byte <= b' ' || byte == 0x7f;
+        if let Some(target) = request.target.as_ref().filter(|t| t.bytes().any(unsendable)) {
+            return Err(PlanError::Target(target.clone()));
+        }
+        let before = match &request.defaults {
+            HeaderDefaults::Benchd => &[][..],
+            HeaderDefaults::Ab { before, .. } => before,
+        };
+        for (name, value) in request.headers.iter().chain(before) {
+            if !is_token(name) {
+                return Err(PlanError::HeaderName(name.clone()));
+            }
+            if value.bytes().any(|byte| (byte < b' ' && byte != b'\t') || byte == 0x7f) {
+                return Err(PlanError::HeaderValue(name.clone()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A token of RFC 9110, section 5.6.2.
+fn is_token(text: &str) -> bool {
+    let punctuation = b"!#$%&'*+-.^_`|~";
+    !text.is_empty()
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || punctuation.contains(&byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Plan, PlanError};
+    use benchd_model::JobSpec;
+    use serde_json::json;
+
+    fn plan(document: &serde_json::Value) -> Result<Plan, PlanError> {
+        let spec = JobSpec::parse(document, &|_| None).expect("a valid job");
+        Plan::from_spec(&spec, vec!["127.0.0.1:80".parse().unwrap()])
+    }
+
+    #[test]
+    fn a_job_becomes_a_plan() {
+        let plan = plan(&json!({
+            "target": {"url": "http://127.0.0.1:8088/a?b#c"},
+            "request": {"method": "POST", "body": "x", "headers": {"A": "b"}},
+            "load": {"connections": 7, "requests": 9, "timeout": "500ms", "warmup": "1s"},
+        }))
+        .unwrap();
+        assert_eq!((plan.connections, plan.requests, plan.duration), (7, Some(9), None));
+        assert_eq!(plan.grace, plan.timeout);
+        assert_eq!(plan.request.body, b"x");
+        assert!(plan.preconnect && plan.keepalive && !plan.is_tls());
+    }
+
+    #[test]
+    fn what_cannot_be_sent_is_refused() {
+        let good = plan(&json!({"target": {"url": "http://127.0.0.1/"}})).unwrap();
+        let refused = |change: &dyn Fn(&mut Plan)| {
+            let mut plan = good.clone();
+            change(&mut plan);
+            plan.check().unwrap_err()
+        };
+        assert_eq!(refused(&|p| p.addresses.clear()), PlanError::NoAddress);
+        assert_eq!(refused(&|p| p.connections = 0), PlanError::NoConnections);
+        assert_eq!(refused(&|p| p.duration = None), PlanError::Endless);
+        assert!(matches!(refused(&|p| p.request.method = "G T".into()), PlanError::Method(_)));
+        assert!(matches!(refused(&|p| p.request.method = "CONNECT".into()), PlanError::Method(_)));
+        assert!(matches!(
+            refused(&|p| p.request.target = Some("/a b".into())),
+            PlanError::Target(_)
+        ));
+        let field = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert!(matches!(
+            refused(&|p| p.request.headers.push(field("A:", "b"))),
+            PlanError::HeaderName(_)
+        ));
+        assert!(matches!(
+            refused(&|p| p.request.headers.push(field("A", "b\r\nC: d"))),
+            PlanError::HeaderValue(_)
+        ));
+    }
+}

@@ -1,0 +1,62 @@
+//! A checked plan with everything computed that every request shares. It knows
+//! no driver.
+
+use crate::http1::request_bytes;
+use crate::plan::{Plan, PlanError};
+use crate::tls::TlsPlan;
+use benchd_model::spec::{Protocol, status_expected};
+use std::net::SocketAddr;
+
+/// What all connections of a run share, read-only.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub(crate) plan: Plan,
+    /// The whole request, head and body.
+    pub(crate) request: Vec<u8>,
+    pub(crate) tls: Option<TlsPlan>,
+    pub(crate) threads: u32,
+    /// By status: whether it is an expected one.
+    expected: Box<[bool; 1000]>,
+}
+
+impl Prepared {
+    pub(crate) fn new(plan: &Plan) -> Result<Self, PlanError> {
+        plan.check()?;
+        let mut expected = Box::new([false; 1000]);
+        for (status, expected) in (100..).zip(&mut expected[100..]) {
+            *expected = status_expected(&plan.expect_status, status);
+        }
+        Ok(Self {
+            request: request_bytes(plan),
+            tls: plan.is_tls().then(|| TlsPlan::new(plan)).transpose()?,
+            threads: plan.threads.min(plan.connections),
+            expected,
+            plan: plan.clone(),
+        })
+    }
+
+    #[inline]
+    pub(crate) fn is_expected(&self, status: u16) -> bool {
+        self.expected.get(usize::from(status)).is_some_and(|expected| *expected)
+    }
+
+    /// The address of connection `index` of all connections.
+    pub(crate) fn address(&self, index: usize) -> SocketAddr {
+        self.plan.addresses[index % self.plan.addresses.len()]
+    }
+
+    /// True when the request line says HTTP/1.0.
+    pub(crate) fn speaks_http10(&self) -> bool {
+        use crate::plan::HeaderDefaults::Ab;
+        self.plan.protocol == Protocol::Http10 || matches!(self.plan.request.defaults, Ab { .. })
+    }
+
+    /// Which of all connections belong to `thread`.
+    pub(crate) fn connections_of(&self, thread: u32) -> std::ops::Range<usize> {
+        let share = |thread: u32| {
+            let all = u64::from(self.plan.connections) * u64::from(thread);
+            (all / u64::from(self.threads)) as usize
+        };
+        share(thread)..share(thread + 1)
+    }
+}

@@ -1,0 +1,273 @@
+//! The coordinator of one run: starts the generator threads, lets them begin
+//! together, hands their merged seconds out, and sums the end up.
+
+use crate::budget::Pool;
+use crate::clock::{Clock, NEVER, Nanos, nanos};
+use crate::descriptors::Descriptors;
+use crate::driver::{Farewell, Order, Report, Reporter, tokio};
+use crate::plan::{Plan, PlanError};
+use crate::prepared::Prepared;
+use crate::record::{Merger, Row, ThreadEnd};
+use crate::shared::{Gauge, Shared, Window};
+use crate::stop::Stop;
+use benchd_model::job::Phase;
+use benchd_model::recording::EndReason;
+use benchd_model::{SecondRecord, Timestamp, TrialEnd};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// What a run tells while it goes on.
+#[derive(Clone, Debug)]
+pub enum Progress {
+    /// It entered a phase.
+    Phase(Phase),
+    /// The measuring window began.
+    Started {
+        /// When, by the wall clock.
+        at: Timestamp,
+    },
+    /// A second of the window is over on every thread. Each is told once, in
+    /// order; together they are the whole run.
+    Second(SecondRecord),
+}
+
+/// What remains when a run is over.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// What is known only at the end.
+    pub end: TrialEnd,
+    /// Raw rows of the first complete responses, by start, as many as asked for.
+    pub rows: Vec<Row>,
+}
+
+/// Why there was no run.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The plan cannot be run.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// A generator thread could not be started.
+    #[error("a generator thread could not be started: {0}")]
+    Thread(#[source] io::Error),
+    /// A generator thread died.
+    #[error("a generator thread panicked")]
+    Panicked,
+}
+
+/// Makes the load that `plan` describes and blocks until it is over: when all
+/// requests are made, or `duration` and at most `grace` have passed, or `stop`
+/// asks for it. `progress` is called on the calling thread.
+pub fn run(
+    plan: &Plan,
+    stop: &Stop,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Run, EngineError> {
+    let prepared = Prepared::new(plan)?;
+    let threads = prepared.threads;
+    let shared = Arc::new(Shared {
+        prepared,
+        stop: stop.clone(),
+        clock: Clock::start(),
+        pool: plan.requests.map(|requests| Pool::new(requests, threads)),
+        first_response: OnceLock::new(),
+        gauge: Gauge::default(),
+        descriptors: Descriptors::raise(),
+    });
+    let mut crew = Crew::start(&shared)?;
+    progress(Progress::Phase(Phase::Preparing));
+    crew.gather(|report| matches!(report, Report::Built))?;
+    crew.order(Order::Connect);
+    crew.gather(|report| matches!(report, Report::Ready))?;
+    if stop.requested().is_none() {
+        let window = window(plan, shared.clock.now());
+        if !plan.warmup.is_zero() {
+            progress(Progress::Phase(Phase::WarmingUp));
+        }
+        Watch::new(&shared, window, &mut crew, progress).follow()?;
+    } else {
+        crew.dismiss()?;
+    }
+    Ok(crew.sum_up(&shared))
+}
+
+fn window(plan: &Plan, now: Nanos) -> Window {
+    let start = now.saturating_add(nanos(plan.warmup));
+    let end = plan.duration.map_or(NEVER, |length| start.saturating_add(nanos(length)));
+    Window { start, end, grace_end: end.saturating_add(nanos(plan.grace)) }
+}
+
+/// The generator threads, from the coordinator's side.
+struct Crew {
+    orders: Vec<Sender<Order>>,
+    reports: Receiver<(u32, Report)>,
+    /// The ends of the threads that have finished.
+    ends: BTreeMap<u32, ThreadEnd>,
+    threads: Vec<std::thread::JoinHandle<()>>,
+}
+
+impl Crew {
+    fn start(shared: &Arc<Shared>) -> Result<Self, EngineError> {
+        let (reporting, reports) = channel();
+        let mut crew =
+            Self { orders: Vec::new(), reports, ends: BTreeMap::new(), threads: Vec::new() };
+        for thread in 0..shared.prepared.threads {
+            let (orders, receiver) = channel();
+            let (shared, reporter) = (shared.clone(), Reporter::new(thread, reporting.clone()));
+            let work = move || {
+                let farewell = Farewell(reporter.handle());
+                tokio::generate(thread, &shared, reporter, &receiver);
+                drop(farewell);
+            };
+            let named = std::thread::Builder::new().name(format!("benchd-load-{thread}"));
+            // Threads that run already end when their orders are dropped.
+            crew.threads.push(named.spawn(work).map_err(EngineError::Thread)?);
+            crew.orders.push(orders);
+        }
+        Ok(crew)
+    }
+
+    fn order(&self, order: Order) {
+        // A thread that is gone is noticed by its last report.
+        for orders in &self.orders {
+            orders.send(order).ok();
+        }
+    }
+
+    /// Waits until every thread has sent the report that `is_it`.
+    fn gather(&mut self, is_it: impl Fn(&Report) -> bool) -> Result<(), EngineError> {
+        for _ in 0..self.threads.len() {
+            match self.reports.recv() {
+                Ok((_, report)) if is_it(&report) => {}
+                Ok((_, Report::Failed(error))) => return Err(EngineError::Thread(error)),
+                Ok(_) | Err(_) => return Err(EngineError::Panicked),
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends everybody home without a load.
+    fn dismiss(&mut self) -> Result<(), EngineError> {
+        self.orders.clear();
+        while self.ends.len() < self.threads.len() {
+            match self.reports.recv() {
+                Ok((thread, Report::Finished(end))) => drop(self.ends.insert(thread, *end)),
+                Ok((thread, Report::Gone)) if self.ends.contains_key(&thread) => {}
+                Ok(_) | Err(_) => return Err(EngineError::Panicked),
+            }
+        }
+        Ok(())
+    }
+
+    fn sum_up(self, shared: &Shared) -> Run {
+        let mut end = TrialEnd {
+            reason: shared.stop.requested().unwrap_or(EndReason::Completed),
+            driver: tokio::NAME.to_owned(),
+            threads: shared.prepared.threads,
+            connections_achieved: shared.gauge.most_established(),
+            first_response: shared.first_response.get().cloned(),
+            ..TrialEnd::default()
+        };
+        let mut rows = Vec::new();
+        let mut notes = BTreeSet::new();
+        for thread in self.ends.into_values() {
+            end.opened_before += thread.opened_before;
+            end.warmup.merge(&thread.warmup);
+            for (reason, count) in thread.reasons {
+                *end.failure_reasons.entry(reason).or_default() += count;
+            }
+            notes.extend(thread.notes);
+            rows.extend(thread.rows);
+        }
+        end.notes = notes.into_iter().collect();
+        rows.sort_by_key(|row: &Row| row.start_us);
+        rows.truncate(shared.prepared.plan.keep_rows);
+        for thread in self.threads {
+            // It has reported its end already; there is nothing more to learn.
+            thread.join().ok();
+        }
+        Run { end, rows }
+    }
+}
+
+/// Follows a run from its beginning to its end.
+struct Watch<'a> {
+    shared: &'a Shared,
+    window: Window,
+    crew: &'a mut Crew,
+    progress: &'a mut dyn FnMut(Progress),
+    merger: Merger,
+    started: bool,
+    cooling: bool,
+}
+
+impl<'a> Watch<'a> {
+    fn new(
+        shared: &'a Shared,
+        window: Window,
+        crew: &'a mut Crew,
+        progress: &'a mut dyn FnMut(Progress),
+    ) -> Self {
+        let merger = Merger::new(shared.prepared.threads);
+        Self { shared, window, crew, progress, merger, started: false, cooling: false }
+    }
+
+    fn follow(mut self) -> Result<(), EngineError> {
+        self.tell_milestones();
+        self.crew.order(Order::Load(self.window));
+        while self.crew.ends.len() < self.crew.threads.len() {
+            let received = self.crew.reports.recv_timeout(self.until_next_milestone());
+            self.tell_milestones();
+            match received {
+                Ok((thread, Report::Second(second))) => self.merger.add(thread, *second),
+                Ok((thread, Report::Finished(end))) => {
+                    self.merger.ended(thread);
+                    self.crew.ends.insert(thread, *end);
+                }
+                // Gone without an end before it: the thread has panicked.
+                Ok((thread, Report::Gone)) if self.crew.ends.contains_key(&thread) => {}
+                Err(RecvTimeoutError::Timeout) => {}
+                Ok((_, Report::Failed(error))) => return Err(EngineError::Thread(error)),
+                Ok(_) | Err(RecvTimeoutError::Disconnected) => return Err(EngineError::Panicked),
+            }
+            while let Some(second) = self.merger.next() {
+                (self.progress)(Progress::Second(second));
+            }
+        }
+        self.cool_down();
+        Ok(())
+    }
+
+    fn tell_milestones(&mut self) {
+        let now = self.shared.clock.now();
+        if !self.started && now >= self.window.start {
+            self.started = true;
+            let since_us = ((now - self.window.start) / 1000) as i64;
+            (self.progress)(Progress::Phase(Phase::Measuring));
+            let at = Timestamp::now().plus_micros(-since_us);
+            (self.progress)(Progress::Started { at });
+        }
+        if self.started && now >= self.window.end {
+            self.cool_down();
+        }
+    }
+
+    fn cool_down(&mut self) {
+        if self.started && !self.cooling {
+            self.cooling = true;
+            (self.progress)(Progress::Phase(Phase::CoolingDown));
+        }
+    }
+
+    fn until_next_milestone(&self) -> Duration {
+        let next = match (self.started, self.cooling) {
+            (false, _) => self.window.start,
+            (true, false) => self.window.end,
+            (true, true) => NEVER,
+        };
+        let left = next.saturating_sub(self.shared.clock.now());
+        Duration::from_nanos(left).min(Duration::from_secs(3600))
+    }
+}

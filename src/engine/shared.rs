@@ -1,0 +1,70 @@
+//! What the threads of one run share and may write. Nothing here is touched
+//! once per request.
+
+use crate::budget::Pool;
+use crate::clock::{Clock, Nanos};
+use crate::descriptors::Descriptors;
+use crate::prepared::Prepared;
+use crate::stop::Stop;
+use benchd_model::recording::FirstResponse;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// Shared by the threads of one run.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) prepared: Prepared,
+    pub(crate) stop: Stop,
+    pub(crate) clock: Clock,
+    pub(crate) pool: Option<Arc<Pool>>,
+    pub(crate) first_response: OnceLock<FirstResponse>,
+    pub(crate) gauge: Gauge,
+    pub(crate) descriptors: Descriptors,
+}
+
+/// When a run warms up and measures. All threads get the same one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window {
+    /// Attempts that start from here on are measured, earlier ones warm up.
+    pub(crate) start: Nanos,
+    /// No attempt starts from here on.
+    pub(crate) end: Nanos,
+    /// What is in flight here is aborted.
+    pub(crate) grace_end: Nanos,
+}
+
+/// Counts the sockets open at the same time, over all threads.
+#[derive(Debug, Default)]
+pub(crate) struct Gauge {
+    sockets: AtomicU32,
+    established: AtomicU32,
+    most_established: AtomicU32,
+}
+
+impl Gauge {
+    /// Takes a descriptor, unless `limit` are taken.
+    pub(crate) fn take_socket(&self, limit: u32) -> bool {
+        let taken = self.sockets.fetch_add(1, Ordering::Relaxed) < limit;
+        if !taken {
+            self.give_socket();
+        }
+        taken
+    }
+
+    pub(crate) fn give_socket(&self) {
+        self.sockets.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn established(&self) {
+        let now = self.established.fetch_add(1, Ordering::Relaxed) + 1;
+        self.most_established.fetch_max(now, Ordering::Relaxed);
+    }
+
+    pub(crate) fn closed(&self) {
+        self.established.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn most_established(&self) -> u32 {
+        self.most_established.load(Ordering::Relaxed)
+    }
+}
