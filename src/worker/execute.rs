@@ -1,0 +1,207 @@
+//! One job from its lease to its end: addresses pinned, trials made, result
+//! assembled, everything stored. Whatever happens on the way, the job ends.
+
+use crate::flush::{End, Journal, Settled, Writer};
+use crate::halt::Halt;
+use crate::progress::Meter;
+use crate::resolve::{self, PinnedTarget, ResolveError};
+use crate::sampler::Sampler;
+use crate::{Worker, WorkerError, spool, trial};
+use benchd_engine::Plan;
+use benchd_model::assemble::{Evidence, assemble};
+use benchd_model::environment::HostSnapshot;
+use benchd_model::event::JobEventKind;
+use benchd_model::policy::TargetPolicy;
+use benchd_model::recording::EndReason;
+use benchd_model::{JobId, JobSpec, JobState, Phase, RunResult, TrialRecording};
+use benchd_store::Lease;
+use std::convert::Infallible;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// Runs the job of `lease` to its end and tells its final state. `shutdown`
+/// interrupts it; it is stored all the same before this returns.
+///
+/// # Errors
+/// When its end is not in the store: taken over, spooled or lost.
+pub(crate) async fn execute(
+    worker: &Worker,
+    lease: Lease,
+    shutdown: &CancellationToken,
+) -> Result<JobState, WorkerError> {
+    let (job, config) = (lease.job, &worker.config);
+    tracing::info!(%job, attempt = lease.attempt, "running");
+    let _running = worker.running.enter(job, lease.attempt);
+    let halt = Halt::default();
+    let _interrupted_when_dropped = halt.interrupt_on_drop();
+    let spec = Arc::new(lease.spec.clone());
+    let (mut writer, journal) =
+        Writer::new(worker.store.clone(), lease, config.lease, halt.clone());
+
+    let running = async {
+        let measuring = measure(job, spec, &config.policy, &halt, journal);
+        tokio::join!(measuring, writer.run()).0
+    };
+    let interrupting = async {
+        shutdown.cancelled().await;
+        halt.interrupt();
+        std::future::pending::<Infallible>().await
+    };
+    let outcome = tokio::select! {
+        outcome = running => outcome,
+        never = interrupting => match never {},
+    };
+
+    let Outcome { state, error, result, recordings } = outcome;
+    let end = End { state, result: result.as_ref(), error: error.as_deref() };
+    match writer.settle(&end, config.keep_trying, shutdown).await {
+        Settled::Stored => {
+            tracing::info!(%job, state = state.name(), error, "finished");
+            Ok(state)
+        }
+        Settled::Lost => Err(WorkerError::TakenOver(job)),
+        Settled::Unsaved => Err(match spool::write(&config.spool, job, &end, &recordings) {
+            Ok(path) => WorkerError::Spooled { job, path },
+            Err(error) => WorkerError::Lost { job, reason: error.to_string() },
+        }),
+    }
+}
+
+/// What a job came to.
+struct Outcome {
+    state: JobState,
+    error: Option<String>,
+    result: Option<RunResult>,
+    recordings: Vec<TrialRecording>,
+}
+
+/// Why a job could not be run. Its words are the job's `error`.
+#[derive(Debug, thiserror::Error)]
+enum JobError {
+    #[error("{0}")]
+    Resolve(#[from] ResolveError),
+    #[error("the load cannot be planned: {0}")]
+    Plan(#[from] benchd_engine::PlanError),
+    #[error("{0}")]
+    Trial(#[from] trial::TrialError),
+    #[error("the result could not be assembled, which is a defect of benchd")]
+    Assemble,
+}
+
+/// All that a job needs before its first trial.
+struct Prepared {
+    plan: Arc<Plan>,
+    sampler: Option<Sampler>,
+    same_host: bool,
+}
+
+/// What the trials left.
+#[derive(Default)]
+struct Measured {
+    recordings: Vec<TrialRecording>,
+    error: Option<JobError>,
+    same_host: bool,
+}
+
+async fn measure(
+    job: JobId,
+    spec: Arc<JobSpec>,
+    policy: &TargetPolicy,
+    halt: &Halt,
+    journal: Journal,
+) -> Outcome {
+    let host = benchd_probe::host_snapshot();
+    let mut meter = Meter::new(&spec.load, spec.trials);
+    let measured = run_trials(&spec, &host, policy, halt, &journal, &mut meter).await;
+    let Measured { recordings, error, same_host } = measured;
+    if let Some(error) = error {
+        return Outcome::failed(&error, recordings);
+    }
+
+    let trial = meter.progress().trial;
+    journal.event(JobEventKind::Phase { trial, phase: Phase::Collecting });
+    journal.status(Some(Phase::Collecting), meter.progress());
+    let state = state_of(&spec, &recordings, halt.requested());
+    // A long run has many histograms to merge; heartbeats go on meanwhile.
+    let assembling = tokio::task::spawn_blocking(move || {
+        let evidence =
+            Evidence { job_id: job, spec: &spec, state, recordings: &recordings, host, same_host };
+        let result = assemble(&evidence);
+        Outcome { state, error: None, result: Some(result), recordings }
+    });
+    assembling.await.unwrap_or_else(|_| Outcome::failed(&JobError::Assemble, Vec::new()))
+}
+
+async fn run_trials(
+    spec: &JobSpec,
+    host: &HostSnapshot,
+    policy: &TargetPolicy,
+    halt: &Halt,
+    journal: &Journal,
+    meter: &mut Meter,
+) -> Measured {
+    journal.status(Some(Phase::Preparing), meter.progress());
+    let mut measured = Measured::default();
+    let prepared = tokio::select! {
+        () = halt.halted() => return measured,
+        prepared = prepare(spec, policy) => prepared,
+    };
+    let Prepared { plan, mut sampler, same_host } = match prepared {
+        Ok(prepared) => prepared,
+        Err(error) => return Measured { error: Some(error), ..measured },
+    };
+    measured.same_host = same_host;
+    journal.host(host.clone(), same_host);
+    for index in 0..spec.trials {
+        if halt.requested().is_some() {
+            break;
+        }
+        match trial::run(&plan, index, sampler.as_mut(), halt, journal, meter).await {
+            Ok(recording) => measured.recordings.push(recording),
+            Err(error) => return Measured { error: Some(error.into()), ..measured },
+        }
+    }
+    measured
+}
+
+async fn prepare(spec: &JobSpec, policy: &TargetPolicy) -> Result<Prepared, JobError> {
+    let PinnedTarget { addresses, same_host } = resolve::target(policy, spec).await?;
+    let sampler = match &spec.target.stub_status {
+        Some(page) => Some(sampler_for(page, policy).await?),
+        None => None,
+    };
+    let plan = Arc::new(Plan::from_spec(spec, addresses)?);
+    Ok(Prepared { plan, sampler, same_host })
+}
+
+/// A page that may not be asked fails the job, since that is a rule; one that
+/// cannot be found only fails its polls, as one that answers nonsense does.
+async fn sampler_for(page: &str, policy: &TargetPolicy) -> Result<Sampler, ResolveError> {
+    match resolve::stub_status(policy, page).await {
+        Ok((url, address)) => Ok(Sampler::new(&url, address)),
+        Err(ResolveError::Refused(refusal)) => Err(ResolveError::Refused(refusal)),
+        Err(error) => Ok(Sampler::unreachable(error.to_string())),
+    }
+}
+
+/// A job whose every trial came to its end is completed, also when it was told
+/// to stop an instant later.
+fn state_of(spec: &JobSpec, recordings: &[TrialRecording], told: Option<EndReason>) -> JobState {
+    let completed = |recording: &&TrialRecording| {
+        recording.end.as_ref().is_some_and(|end| end.reason == EndReason::Completed)
+    };
+    if recordings.iter().filter(completed).count() == spec.trials as usize {
+        return JobState::Completed;
+    }
+    match told {
+        Some(EndReason::Cancelled) => JobState::Cancelled,
+        _ => JobState::Interrupted,
+    }
+}
+
+impl Outcome {
+    fn failed(error: &JobError, recordings: Vec<TrialRecording>) -> Self {
+        let error = Some(error.to_string());
+        Self { state: JobState::Failed, error, result: None, recordings }
+    }
+}

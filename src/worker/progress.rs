@@ -1,0 +1,139 @@
+//! How far a job is, from its seconds. Pure.
+
+use benchd_model::job::Progress;
+use benchd_model::spec::LoadSpec;
+use benchd_model::{SecondRecord, Span};
+
+/// A shorter stretch gives no rate worth showing.
+const SHORTEST_RATE_US: u64 = 250_000;
+
+/// What a spec without any end gets.
+const DEFAULT_DURATION: Span = Span::from_secs(10);
+
+/// Adds up the seconds of a job.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    requests: Option<u64>,
+    duration_s: Option<f64>,
+    progress: Progress,
+}
+
+impl Meter {
+    /// At the start of a job of `trials` trials.
+    pub(crate) fn new(load: &LoadSpec, trials: u32) -> Self {
+        let duration = match (load.requests, load.duration) {
+            (None, None) => Some(DEFAULT_DURATION),
+            (_, duration) => duration,
+        };
+        Self {
+            requests: load.requests,
+            duration_s: duration.map(|span| span.duration().as_secs_f64()),
+            progress: Progress { trial: 1, trials, ..Progress::default() },
+        }
+    }
+
+    /// Starts the trial with that number, from 1.
+    pub(crate) fn start_trial(&mut self, trial: u32) {
+        let ratio = self.ratio_in(trial, 0.0);
+        self.progress = Progress {
+            ratio: ratio.max(self.progress.ratio),
+            trial,
+            trials: self.progress.trials,
+            ..Progress::default()
+        };
+    }
+
+    /// Adds a second of the trial under way.
+    pub(crate) fn add(&mut self, second: &SecondRecord) {
+        let (tally, progress) = (&second.tally, &mut self.progress);
+        progress.issued += tally.counts.issued;
+        progress.ok += tally.counts.ok;
+        progress.errors += tally.counts.failures() + tally.unexpected_status;
+        progress.elapsed_s = f64::from(second.index) + tally.span_s();
+        let first = progress.rps == 0.0 && tally.span_us > 0;
+        if tally.span_us >= SHORTEST_RATE_US || first {
+            progress.rps = tally.counts.ok as f64 / tally.span_s();
+        }
+        let ratio = self.ratio_in(self.progress.trial, self.share());
+        self.progress.ratio = ratio.max(self.progress.ratio);
+    }
+
+    /// The trial under way is over.
+    pub(crate) fn end_trial(&mut self) {
+        self.progress.ratio = self.ratio_in(self.progress.trial, 1.0);
+    }
+
+    /// Where the job stands.
+    pub(crate) fn progress(&self) -> &Progress {
+        &self.progress
+    }
+
+    /// The done share of this trial: whichever end is nearer.
+    fn share(&self) -> f64 {
+        let by_requests = self.requests.map(|n| self.progress.issued as f64 / n.max(1) as f64);
+        let by_time = self.duration_s.filter(|d| *d > 0.0).map(|d| self.progress.elapsed_s / d);
+        by_requests.unwrap_or(0.0).max(by_time.unwrap_or(0.0)).min(1.0)
+    }
+
+    fn ratio_in(&self, trial: u32, share: f64) -> f64 {
+        (f64::from(trial.saturating_sub(1)) + share) / f64::from(self.progress.trials.max(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Meter;
+    use benchd_model::spec::LoadSpec;
+    use benchd_model::{SecondRecord, Span};
+
+    fn load(requests: Option<u64>, seconds: Option<u64>) -> LoadSpec {
+        LoadSpec { requests, duration: seconds.map(Span::from_secs), ..LoadSpec::default() }
+    }
+
+    fn second(index: u32, ok: u64, span_us: u64) -> SecondRecord {
+        let mut second = SecondRecord { index, ..SecondRecord::default() };
+        second.tally.span_us = span_us;
+        second.tally.counts.issued = ok;
+        second.tally.counts.ok = ok;
+        second
+    }
+
+    #[test]
+    fn the_nearer_end_decides_the_ratio() {
+        let mut meter = Meter::new(&load(Some(1000), Some(100)), 1);
+        meter.add(&second(0, 500, 1_000_000));
+        assert_eq!(meter.progress().ratio, 0.5);
+        let mut meter = Meter::new(&load(Some(1_000_000), Some(4)), 1);
+        meter.add(&second(0, 500, 1_000_000));
+        assert_eq!(meter.progress().ratio, 0.25);
+    }
+
+    #[test]
+    fn trials_share_the_ratio_and_count_on_their_own() {
+        let mut meter = Meter::new(&load(Some(100), None), 4);
+        meter.start_trial(1);
+        meter.add(&second(0, 50, 1_000_000));
+        assert_eq!(meter.progress().ratio, 0.125);
+        meter.end_trial();
+        meter.start_trial(2);
+        assert_eq!((meter.progress().ratio, meter.progress().issued), (0.25, 0));
+        meter.add(&second(0, 100, 1_000_000));
+        assert_eq!((meter.progress().ratio, meter.progress().ok), (0.5, 100));
+    }
+
+    #[test]
+    fn the_ratio_stays_at_most_one() {
+        let mut meter = Meter::new(&load(None, Some(1)), 1);
+        meter.add(&second(0, 5, 1_000_000));
+        meter.add(&second(1, 5, 900_000));
+        assert_eq!(meter.progress().ratio, 1.0);
+    }
+
+    #[test]
+    fn the_short_rest_of_a_run_gives_no_rate() {
+        let mut meter = Meter::new(&load(Some(1000), None), 1);
+        meter.add(&second(0, 700, 1_000_000));
+        meter.add(&second(1, 300, 1_000));
+        assert_eq!((meter.progress().rps, meter.progress().issued), (700.0, 1000));
+    }
+}
