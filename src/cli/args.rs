@@ -8,8 +8,10 @@ use std::path::PathBuf;
 /// Benchmark-as-a-service for nginx and any HTTP server.
 #[derive(Debug, Parser)]
 #[command(name = "benchd", version, max_term_width = 100, disable_help_subcommand = true)]
-#[command(after_help = "Exit codes: 0 pass, 99 fail, 125 inconclusive or invalid, 2 usage, 3 refused by \
-    target policy, 4 wait expired (the job goes on), 130 interrupted.")]
+#[command(
+    after_help = "Exit codes: 0 pass, 99 fail, 125 inconclusive or invalid, 2 usage, 3 refused by \
+    target policy, 4 wait expired (the job goes on), 130 interrupted."
+)]
 pub(crate) struct Cli {
     /// Settings file with defaults for every flag and the registered targets
     /// [default: benchd.toml, when there is one]
@@ -132,7 +134,13 @@ pub(crate) struct RequestArgs {
     #[arg(short = 'm', long, env = "BENCHD_METHOD", value_name = "METHOD")]
     pub(crate) method: Option<String>,
     /// Header field 'Name: value' (repeatable)
-    #[arg(short = 'H', long = "header", env = "BENCHD_HEADER", value_name = "FIELD", value_delimiter = '\n')]
+    #[arg(
+        short = 'H',
+        long = "header",
+        env = "BENCHD_HEADER",
+        value_name = "FIELD",
+        value_delimiter = '\n'
+    )]
     pub(crate) headers: Vec<String>,
     /// Send this file as the body
     #[arg(long, env = "BENCHD_BODY_FILE", value_name = "FILE")]

@@ -44,7 +44,9 @@ impl Client {
         let base = Url::parse(&text)
             .ok()
             .filter(|url| matches!(url.scheme(), "http" | "https"))
-            .with_context(|| format!("{server:?} is no server: write a URL such as http://127.0.0.1:8300"))?;
+            .with_context(|| {
+                format!("{server:?} is no server: write a URL such as http://127.0.0.1:8300")
+            })?;
         let connector = HttpsConnectorBuilder::new()
             .with_native_roots()
             .context("cannot read the system's certificates")?
@@ -86,7 +88,10 @@ impl Client {
     }
 
     /// Gets a JSON resource.
-    pub(crate) async fn json<T: serde::de::DeserializeOwned>(&self, path: &str) -> anyhow::Result<T> {
+    pub(crate) async fn json<T: serde::de::DeserializeOwned>(
+        &self,
+        path: &str,
+    ) -> anyhow::Result<T> {
         json(self.get(path, "application/json").await?).await
     }
 
@@ -148,7 +153,8 @@ impl Client {
     }
 
     async fn get(&self, path: &str, accept: &str) -> anyhow::Result<Response<Incoming>> {
-        let request = self.request(Method::GET, path).header(ACCEPT, accept).body(Full::default())?;
+        let request =
+            self.request(Method::GET, path).header(ACCEPT, accept).body(Full::default())?;
         self.send(request).await
     }
 
@@ -161,8 +167,11 @@ impl Client {
     }
 
     async fn send(&self, request: Request<Full<Bytes>>) -> anyhow::Result<Response<Incoming>> {
-        let response =
-            self.http.request(request).await.with_context(|| format!("cannot reach {}", self.base))?;
+        let response = self
+            .http
+            .request(request)
+            .await
+            .with_context(|| format!("cannot reach {}", self.base))?;
         if response.status().is_success() {
             return Ok(response);
         }
@@ -180,7 +189,9 @@ async fn json<T: serde::de::DeserializeOwned>(response: Response<Incoming>) -> a
 /// One block of an event stream: its number and what happened.
 fn parse_event(block: &str) -> Option<(u64, JobEventKind)> {
     let field = |name: &str| {
-        block.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':').map(str::trim_start))
+        block
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(':').map(str::trim_start))
     };
     let data: Value = serde_json::from_str(field("data")?).ok()?;
     let event = serde_json::json!({"event": field("event")?, "data": data});

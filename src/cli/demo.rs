@@ -50,7 +50,11 @@ pub(crate) async fn demo(args: DemoArgs) -> anyhow::Result<Exit> {
     shown
 }
 
-async fn show(server: &str, target: &DemoTarget, shutdown: &CancellationToken) -> anyhow::Result<Exit> {
+async fn show(
+    server: &str,
+    target: &DemoTarget,
+    shutdown: &CancellationToken,
+) -> anyhow::Result<Exit> {
     let client = Client::new(server, None)?;
     let document = document(target);
     println!("job       POST {server}/jobs {document}\n");
@@ -89,9 +93,14 @@ async fn print_report(client: &Client, job: &Job) -> anyhow::Result<()> {
     let result: RunResult = client.json(&format!("{path}/result")).await?;
     println!("verdict   {}", result.summary);
     for criterion in &result.criteria {
-        let observed = criterion.observed.map_or_else(|| "no data".to_owned(), |v| format!("{v:.4}"));
+        let observed =
+            criterion.observed.map_or_else(|| "no data".to_owned(), |v| format!("{v:.4}"));
         let status = serde_json::to_value(criterion.status)?;
-        println!("          {:<24} observed {observed}: {}", criterion.expression, status.as_str().unwrap_or_default());
+        println!(
+            "          {:<24} observed {observed}: {}",
+            criterion.expression,
+            status.as_str().unwrap_or_default()
+        );
     }
     if result.validity.reconciled == Some(true) {
         println!("          nginx counted exactly the requests that were sent");

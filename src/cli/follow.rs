@@ -65,7 +65,8 @@ impl Progress {
             Self::Lines { .. } => eprintln!("{:>7.1} s  {}", row.elapsed_s, row_words(row)),
             Self::Bar { bar, requests, done, .. } => {
                 *done += row.issued;
-                let position = if requests.is_some() { *done } else { (row.elapsed_s * 1000.0) as u64 };
+                let position =
+                    if requests.is_some() { *done } else { (row.elapsed_s * 1000.0) as u64 };
                 bar.set_position(position);
                 bar.set_message(row_words(row));
             }

@@ -51,7 +51,7 @@ pub(crate) async fn serve_on(
             tokio::spawn(async move { worker.run(shutdown).await })
         })
         .collect();
-    let config = ServerConfig::new(store, policy, token);
+    let config = ServerConfig { store, policy, token };
     benchd_server::serve(listener, config, shutdown.clone()).await?;
     shutdown.cancel();
     for worker in working {
@@ -87,7 +87,8 @@ pub(crate) fn read_token(args: &Token) -> anyhow::Result<Option<String>> {
 }
 
 async fn listen_address(listen: &str) -> anyhow::Result<SocketAddr> {
-    let wrong = || format!("--listen {listen:?} is no address: write HOST:PORT, such as 127.0.0.1:8300");
+    let wrong =
+        || format!("--listen {listen:?} is no address: write HOST:PORT, such as 127.0.0.1:8300");
     let mut addresses = tokio::net::lookup_host(listen).await.with_context(wrong)?;
     addresses.next().with_context(wrong)
 }

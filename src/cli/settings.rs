@@ -57,7 +57,6 @@ pub(crate) fn load(args: impl Iterator<Item = OsString>) -> Result<Settings, Ref
 
 #[derive(Default)]
 struct File {
-    path: PathBuf,
     defaults: toml::Table,
     targets: Vec<RegisteredTarget>,
 }
@@ -66,7 +65,7 @@ fn read_file(args: &[OsString]) -> Result<File, String> {
     let Some(path) = chosen_file(args) else { return Ok(File::default()) };
     let text = std::fs::read_to_string(&path)
         .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-    parse_file(path, &text)
+    parse_file(&path, &text)
 }
 
 /// The file named by `--config`, by `BENCHD_CONFIG`, or the usual one when it
@@ -84,25 +83,28 @@ fn chosen_file(args: &[OsString]) -> Option<PathBuf> {
         .or_else(|| Path::new(USUAL_FILE).exists().then(|| PathBuf::from(USUAL_FILE)))
 }
 
-fn parse_file(path: PathBuf, text: &str) -> Result<File, String> {
+fn parse_file(path: &Path, text: &str) -> Result<File, String> {
     let wrong = |why: String| format!("{}: {why}", path.display());
-    let mut table: toml::Table = text.parse().map_err(|why: toml::de::Error| wrong(why.to_string()))?;
+    let mut table: toml::Table =
+        text.parse().map_err(|why: toml::de::Error| wrong(why.to_string()))?;
     let targets = match table.remove("targets") {
         None => Vec::new(),
         Some(value) => Vec::<RegisteredTarget>::deserialize(value)
             .map_err(|why| wrong(format!("[[targets]]: {}", why.message())))?,
     };
     for target in &targets {
-        check_target(target).map_err(|why| wrong(format!("[[targets]] {:?}: {why}", target.name)))?;
+        check_target(target)
+            .map_err(|why| wrong(format!("[[targets]] {:?}: {why}", target.name)))?;
     }
-    Ok(File { path, defaults: table, targets })
+    Ok(File { defaults: table, targets })
 }
 
 fn check_target(target: &RegisteredTarget) -> Result<(), String> {
     let urls = [("url", Some(&target.url)), ("stub_status", target.stub_status.as_ref())];
     for (key, text) in urls {
         let Some(text) = text else { continue };
-        let url = url::Url::parse(text).map_err(|why| format!("{key} {text:?} is no URL: {why}"))?;
+        let url =
+            url::Url::parse(text).map_err(|why| format!("{key} {text:?} is no URL: {why}"))?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(format!("{key} {text:?} is neither http nor https"));
         }
@@ -119,7 +121,10 @@ fn with_defaults(mut command: clap::Command, file: &toml::Table) -> Result<clap:
             toml::Value::Table(table) => {
                 let scope: Vec<&String> = names.iter().filter(|name| *name == key).collect();
                 if scope.is_empty() {
-                    return Err(format!("{USUAL_FILE}: unknown table [{key}]; known are {}", names.join(", ")));
+                    return Err(format!(
+                        "{USUAL_FILE}: unknown table [{key}]; known are {}",
+                        names.join(", ")
+                    ));
                 }
                 (scope, table.iter().collect())
             }
@@ -127,7 +132,10 @@ fn with_defaults(mut command: clap::Command, file: &toml::Table) -> Result<clap:
         };
         for (key, value) in entries {
             let values = texts(value).ok_or_else(|| {
-                format!("{USUAL_FILE}: {key} is a {}, and a flag takes text, a number, true or false", value.type_str())
+                format!(
+                    "{USUAL_FILE}: {key} is a {}, and a flag takes text, a number, true or false",
+                    value.type_str()
+                )
             })?;
             let mut found = false;
             for name in &scope {
@@ -138,7 +146,10 @@ fn with_defaults(mut command: clap::Command, file: &toml::Table) -> Result<clap:
                 });
             }
             if !found {
-                return Err(format!("{USUAL_FILE}: no command has a flag --{}", key.replace('_', "-")));
+                return Err(format!(
+                    "{USUAL_FILE}: no command has a flag --{}",
+                    key.replace('_', "-")
+                ));
             }
         }
     }
@@ -149,7 +160,8 @@ fn with_defaults(mut command: clap::Command, file: &toml::Table) -> Result<clap:
 fn flag_named(command: &clap::Command, subcommand: &str, key: &str) -> Option<clap::Id> {
     let long = key.replace('_', "-");
     command.find_subcommand(subcommand)?.get_arguments().find_map(|arg| {
-        let named = arg.get_long().is_some_and(|known| known == long) || arg.get_id().as_str() == key;
+        let named =
+            arg.get_long().is_some_and(|known| known == long) || arg.get_id().as_str() == key;
         named.then(|| arg.get_id().clone())
     })
 }
@@ -174,7 +186,7 @@ mod tests {
     use clap::{CommandFactory as _, FromArgMatches as _};
 
     fn file(text: &str) -> Result<File, String> {
-        parse_file("benchd.toml".into(), text)
+        parse_file("benchd.toml".as_ref(), text)
     }
 
     fn run_args(toml: &str, line: &str) -> Result<Box<RunArgs>, String> {
@@ -212,7 +224,10 @@ mod tests {
             ("= 5", "benchd.toml"),
             ("[[targets]]\nname = \"a\"", "url"),
             ("[[targets]]\nname = \"a\"\nurl = \"ftp://x/\"", "neither http nor https"),
-            ("[[targets]]\nname = \"a\"\nurl = \"http://x/\"\nallowed_cidrs = [\"10.0.0.0/99\"]", "targets"),
+            (
+                "[[targets]]\nname = \"a\"\nurl = \"http://x/\"\nallowed_cidrs = [\"10.0.0.0/99\"]",
+                "targets",
+            ),
             ("[[targets]]\nname = \"a\"\nurl = \"http://x/\"\nport = 5", "port"),
         ] {
             let refusal = run_args(toml, "benchd run http://x/").unwrap_err();

@@ -155,10 +155,10 @@ fn row(
         latency_max_ms: percentile(100.0),
         received_bytes: tally.bytes.received,
         generator_cpu_ratio: cpu_ratio(tally, threads),
-        nginx_active: nginx.last.map(|s| s.active.saturating_sub(1)),
-        nginx_reading: nginx.last.map(|s| s.reading),
-        nginx_writing: nginx.last.map(|s| s.writing.saturating_sub(1)),
-        nginx_waiting: nginx.last.map(|s| s.waiting),
+        nginx_active: nginx.gauges.map(|s| s.active.saturating_sub(1)),
+        nginx_reading: nginx.gauges.map(|s| s.reading),
+        nginx_writing: nginx.gauges.map(|s| s.writing.saturating_sub(1)),
+        nginx_waiting: nginx.gauges.map(|s| s.waiting),
         nginx_accepts_per_s: nginx.accepts_per_s,
         nginx_requests_per_s: nginx.requests_per_s,
         nginx_dropped: nginx.dropped,
@@ -193,55 +193,70 @@ pub(crate) fn merged_seconds(generators: &[&TrialRecording]) -> Vec<(u64, Tally)
     merged
 }
 
-/// What nginx did between the last poll before a stretch and the last in it.
+/// What nginx did in a stretch of the window, and what it looked like in it.
 #[derive(Default)]
 struct NginxSecond {
-    last: Option<StubStatus>,
+    gauges: Option<StubStatus>,
     accepts_per_s: Option<f64>,
     requests_per_s: Option<f64>,
     dropped: Option<u64>,
 }
 
+/// A poll is due at the end of each second; one that is up to this late (or
+/// early) still stands for that end.
+const LATE_US: i64 = 500_000;
+
 impl NginxSecond {
-    /// A poll belongs to the row in whose second it completed. A poll is due at
-    /// the end of each second, so one that is up to half a second late still
-    /// counts for the row before.
     fn between(polls: &[&StubStatusPoll], start_us: i64, end_us: i64) -> Self {
-        const LATE_US: i64 = 500_000;
-        let measured = |p: &&&StubStatusPoll| {
-            matches!(p.moment, PollMoment::Start | PollMoment::During | PollMoment::After)
+        let gauges = gauges(polls, start_us, end_us);
+        let (Some((first, a)), Some((last, b))) =
+            (poll_at(polls, start_us), poll_at(polls, end_us))
+        else {
+            return Self { gauges, ..Self::default() };
         };
-        let upto = |limit: i64| {
-            polls.iter().filter(measured).rfind(|p| p.offset_us < limit && p.status.is_some())
-        };
-        let Some(last) = upto(end_us + LATE_US) else {
-            return Self::default();
-        };
-        let Some(first) = upto(start_us + LATE_US) else {
-            return Self { last: last.status, ..Self::default() };
-        };
-        if last.offset_us <= first.offset_us {
-            return Self::default();
+        if last <= first {
+            return Self { gauges, ..Self::default() };
         }
-        let (Some(a), Some(b)) = (first.status, last.status) else {
-            return Self::default();
-        };
-        let own = polls
-            .iter()
-            .filter(|p| p.sent && p.offset_us > first.offset_us && p.offset_us <= last.offset_us)
-            .count() as u64;
-        let seconds = (last.offset_us - first.offset_us) as f64 / 1e6;
+        let own = polls.iter().filter(|p| p.sent && p.offset_us > first && p.offset_us <= last);
+        let own = own.count() as u64;
+        let per_second = |count: u64| count as f64 * 1e6 / (last - first) as f64;
         // A counter that fell belongs to another nginx: no rate spans the restart.
         let delta = |from: u64, to: u64| to.checked_sub(from);
+        let dropped = |s: &StubStatus| s.accepts.saturating_sub(s.handled);
         Self {
-            last: Some(b),
-            accepts_per_s: delta(a.accepts, b.accepts).map(|d| d as f64 / seconds),
+            gauges,
+            accepts_per_s: delta(a.accepts, b.accepts).map(per_second),
             requests_per_s: delta(a.requests, b.requests)
-                .map(|d| d.saturating_sub(own) as f64 / seconds),
-            dropped: delta(
-                a.accepts - a.handled.min(a.accepts),
-                b.accepts - b.handled.min(b.accepts),
-            ),
+                .map(|count| per_second(count.saturating_sub(own))),
+            dropped: delta(dropped(&a), dropped(&b)),
         }
     }
+}
+
+/// The counters at a moment: of the poll nearest to it, when that is near
+/// enough, else of the last one before it.
+fn poll_at(polls: &[&StubStatusPoll], moment_us: i64) -> Option<(i64, StubStatus)> {
+    let good = || polls.iter().filter_map(|p| Some((p.offset_us, p.moment, p.status?)));
+    let measured = || {
+        good().filter(|(_, moment, _)| {
+            matches!(moment, PollMoment::Start | PollMoment::During | PollMoment::After)
+        })
+    };
+    let distance = |offset: i64| (offset - moment_us).abs();
+    measured()
+        .filter(|(offset, ..)| distance(*offset) <= LATE_US)
+        .min_by_key(|(offset, ..)| distance(*offset))
+        .or_else(|| measured().filter(|(offset, ..)| *offset < moment_us).last())
+        .map(|(offset, _, status)| (offset, status))
+}
+
+/// The gauges of the last poll made under load in a stretch. After the load
+/// they say nothing about it.
+fn gauges(polls: &[&StubStatusPoll], start_us: i64, end_us: i64) -> Option<StubStatus> {
+    let stretch = start_us - LATE_US..end_us + LATE_US;
+    polls
+        .iter()
+        .filter(|p| matches!(p.moment, PollMoment::Start | PollMoment::During))
+        .rfind(|p| p.status.is_some() && stretch.contains(&p.offset_us))
+        .and_then(|p| p.status)
 }

@@ -54,7 +54,10 @@ impl Drop for TestDatabase {
     fn drop(&mut self) {
         // The private cluster goes as a whole; somebody's own server must not fill up.
         if std::env::var_os("BENCHD_TEST_DATABASE_URL").is_some() {
-            run_sql(&self.admin_url, &format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name));
+            run_sql(
+                &self.admin_url,
+                &format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name),
+            );
         }
     }
 }
@@ -91,7 +94,7 @@ trap '' INT TERM HUP
 folder=$1; bin=$2; shift 2
 start() {
     "$@" "$bin/postgres" -D "$folder/data" -k "$folder" -c listen_addresses= \
-        -c fsync=off -c synchronous_commit=off -c full_page_writes=off \
+        -c fsync=off -c full_page_writes=off \
         -c max_connections=200 >>"$folder/log" 2>&1 </dev/null &
     server=$!
     tries=0
@@ -120,14 +123,21 @@ rm -rf "$folder"
 impl Cluster {
     /// Makes and starts a cluster.
     pub(crate) fn start() -> Self {
-        let folder = tempfile::Builder::new().prefix("benchd-pg-").tempdir().expect("a temporary folder");
+        let folder =
+            tempfile::Builder::new().prefix("benchd-pg-").tempdir().expect("a temporary folder");
         let user = unprivileged_user();
         if let Some((uid, gid)) = user {
             chown(folder.path(), Some(uid), Some(gid)).expect("the folder can be given away");
         }
         std::fs::set_permissions(folder.path(), Permissions::from_mode(0o700)).expect("own folder");
         let made = unprivileged(user, &binary("initdb"))
-            .args(["--username=benchd", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C"])
+            .args([
+                "--username=benchd",
+                "--auth=trust",
+                "--no-sync",
+                "--encoding=UTF8",
+                "--locale=C",
+            ])
             .arg("-D")
             .arg(folder.path().join("data"))
             .current_dir(folder.path())
@@ -210,7 +220,9 @@ fn unprivileged_user() -> Option<(u32, u32)> {
     }
     ["postgres", "nobody"]
         .iter()
-        .find_map(|name| Some((number_from("id", &["-u", name])?, number_from("id", &["-g", name])?)))
+        .find_map(|name| {
+            Some((number_from("id", &["-u", name])?, number_from("id", &["-g", name])?))
+        })
         .map_or_else(|| panic!("neither postgres nor nobody is a user here"), Some)
 }
 
@@ -224,7 +236,8 @@ fn change_user(user: Option<(u32, u32)>) -> Vec<String> {
     // Even if the keeper is killed, the server does not stay.
     let mut words = vec!["setpriv".to_owned(), "--pdeathsig=QUIT".to_owned()];
     if let Some((uid, gid)) = user {
-        let user = [format!("--reuid={uid}"), format!("--regid={gid}"), "--clear-groups".to_owned()];
+        let user =
+            [format!("--reuid={uid}"), format!("--regid={gid}"), "--clear-groups".to_owned()];
         words.extend(user);
     }
     words

@@ -26,19 +26,24 @@ impl DemoTarget {
     /// Starts nginx, or the built-in target on a thread of its own.
     pub(super) async fn start() -> anyhow::Result<Self> {
         if find_nginx().is_some() {
-            let started = tokio::task::spawn_blocking(|| ManagedNginx::start(NginxOptions::default()));
+            let started =
+                tokio::task::spawn_blocking(|| ManagedNginx::start(NginxOptions::default()));
             return Ok(Self::Nginx(started.await.context("starting nginx panicked")??));
         }
         let listener = TcpListener::bind("127.0.0.1:0")?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
-        std::thread::Builder::new().name("demo-target".to_owned()).spawn(move || serve(listener))?;
+        std::thread::Builder::new()
+            .name("demo-target".to_owned())
+            .spawn(move || serve(listener))?;
         Ok(Self::BuiltIn(address))
     }
 
     pub(super) fn describe(&self) -> String {
         match self {
-            Self::Nginx(nginx) => format!("{} {} started for the demo", nginx.version(), self.url()),
+            Self::Nginx(nginx) => {
+                format!("{} {} started for the demo", nginx.version(), self.url())
+            }
             Self::BuiltIn(_) => {
                 format!("{} built into benchd, since this machine has no nginx", self.url())
             }
@@ -110,7 +115,9 @@ fn answer(request: &Request<Incoming>, counters: &Counters) -> Response<Full<Byt
             );
             (StatusCode::OK, Bytes::from(page))
         }
-        (&Method::GET | &Method::HEAD, "/") => (StatusCode::OK, Bytes::from_static(&[b'.'; PAGE_BYTES])),
+        (&Method::GET | &Method::HEAD, "/") => {
+            (StatusCode::OK, Bytes::from_static(&[b'.'; PAGE_BYTES]))
+        }
         _ => (StatusCode::NOT_FOUND, Bytes::from_static(b"not found\n")),
     };
     let mut response = Response::new(Full::new(body));

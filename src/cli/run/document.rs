@@ -190,7 +190,10 @@ mod tests {
 
     #[test]
     fn a_scheme_is_added_and_a_bare_word_is_a_registered_name() {
-        assert_eq!(document("benchd run 127.0.0.1:80/x").unwrap(), json!({"target": {"url": "http://127.0.0.1:80/x"}}));
+        assert_eq!(
+            document("benchd run 127.0.0.1:80/x").unwrap(),
+            json!({"target": {"url": "http://127.0.0.1:80/x"}})
+        );
         assert_eq!(document("benchd run shop").unwrap(), json!({"target": "shop"}));
     }
 

@@ -33,7 +33,13 @@ pub(super) async fn run(
     let target_host = spec.target_host();
     let mut progress = Progress::new(&spec, output.quiet);
     store
-        .create_job(NewJob { id, spec, target_host, created_at: Timestamp::now(), idempotency: None })
+        .create_job(NewJob {
+            id,
+            spec,
+            target_host,
+            created_at: Timestamp::now(),
+            idempotency: None,
+        })
         .await?;
     let worker = Worker::new(store.clone(), WorkerConfig::new(Arc::new(policy)));
     let (ended, followed) =
@@ -49,7 +55,8 @@ pub(super) async fn run(
 /// Refuses at once what the worker would refuse later, with its own exit code.
 async fn check_target(spec: &JobSpec, policy: &TargetPolicy) -> anyhow::Result<()> {
     benchd_worker::admit(spec, policy).await.map_err(|why| {
-        let exit = if why.is_refusal() { Exit::Refused } else { Exit::Usage };
+        let refused = matches!(why, benchd_worker::ResolveError::Refused(_));
+        let exit = if refused { Exit::Refused } else { Exit::Usage };
         Stop::error(exit, why.to_string())
     })
 }

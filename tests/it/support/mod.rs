@@ -6,5 +6,4 @@ pub(crate) mod nginx;
 pub(crate) mod service;
 
 #[path = "../../support/postgres.rs"]
-#[expect(dead_code, reason = "the file serves other test packages, too")]
 pub(crate) mod postgres;

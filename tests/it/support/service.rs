@@ -98,10 +98,6 @@ impl Service {
         send_signal(&self.child, "TERM");
         self.child.wait().expect("it ends").code()
     }
-
-    pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
-    }
 }
 
 impl Drop for Service {
