@@ -12,7 +12,8 @@
 //! - *Document Length* and software come from the first response with an
 //!   expected status;
 //! - *Time taken* is the length of the measuring window;
-//! - there is no *Server Temp Key* line: the TLS library keeps that to itself;
+//! - *SSL/TLS Protocol* names version and cipher suite without key sizes, and
+//!   there is no *Server Temp Key* line: the TLS library keeps those to itself;
 //! - without raw rows the times come from histograms with three significant
 //!   digits, *Processing* is done − sent, and connections opened before the
 //!   window add to *Connect* but not to *Total*;

@@ -44,11 +44,11 @@ impl AbReport {
             let micros = match percent {
                 0 => self.times.total.min,
                 100 => self.times.total.max,
-                // ⌊0.5 + n·p/100⌋ in integers; for few rows ab reads past the last.
+                // ⌊0.5 + n·p/100⌋ in integers; ab reads past the last row where
+                // this is one too many, here it stays the last.
                 _ => {
                     let index = (u128::from(len) * u128::from(percent) + 50) / 100;
-                    let last = len - 1;
-                    self.times.total_at(u64::try_from(index).unwrap_or(last).min(last))
+                    self.times.total_at(u64::try_from(index).unwrap_or(len))
                 }
             };
             writeln!(text, "{percent},{:.3}", micros as f64 / 1000.0)
