@@ -1,7 +1,6 @@
 -- Jobs, what workers recorded of them, and what came out. The same tables and
 -- columns stand in ../sqlite; a test compares them. Times are microseconds
--- since the Unix epoch, truth values 0 or 1. JSON is JSON, not
--- JSONB, which refuses the escaped NUL that a request body may well contain.
+-- since the Unix epoch, truth values 0 or 1, documents JSON text with a version.
 
 CREATE TABLE jobs (
     -- UUIDv7, so that ids sort by creation.
@@ -13,8 +12,8 @@ CREATE TABLE jobs (
     state            TEXT NOT NULL CHECK (state IN
                      ('queued', 'running', 'completed', 'failed', 'cancelled', 'interrupted')),
     phase            TEXT,
-    progress         JSON NOT NULL,
-    spec             JSON NOT NULL,
+    progress         TEXT NOT NULL,
+    spec             TEXT NOT NULL,
     verdict          TEXT,
     summary          TEXT,
     error            TEXT,
@@ -29,7 +28,7 @@ CREATE TABLE jobs (
     -- The number of the job's last event.
     last_event       BIGINT NOT NULL DEFAULT 0,
     -- The generator host, and whether the target stands on it.
-    host             JSON,
+    host             TEXT,
     same_host        BIGINT
 );
 
@@ -96,7 +95,7 @@ CREATE TABLE events (
     job_id   UUID NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
     sequence BIGINT NOT NULL,
     at       BIGINT NOT NULL,
-    kind     JSON NOT NULL,
+    kind     TEXT NOT NULL,
     PRIMARY KEY (job_id, sequence)
 );
 

@@ -1,6 +1,6 @@
 -- Jobs, what workers recorded of them, and what came out. The same tables and
 -- columns stand in ../postgres; a test compares them. Times are microseconds
--- since the Unix epoch, truth values 0 or 1.
+-- since the Unix epoch, truth values 0 or 1, documents JSON text with a version.
 
 CREATE TABLE jobs (
     -- UUIDv7, so that ids sort by creation.

@@ -93,7 +93,7 @@ mod tests {
         for text in [
             "mysql://root:s3cret@h/d",
             "postgres://u:s3cret@h:port/d",
-            "postgres://u:s3cret@h/d?sslmode=s3cret",
+            "postgres://u:s3cret@h/d?sslmode=wrong",
             "postgres://u:s3cret@[::1/d",
             "postgres://u@h:99999/d?password=s3cret",
             "sqlite:a.db?mode=ro",
@@ -102,7 +102,7 @@ mod tests {
         ] {
             let error = Address::parse(text).expect_err(text);
             let shown = format!("{error} {error:?}");
-            assert!(!shown.contains("s3cret") || text.contains("sslmode"), "{shown}");
+            assert!(!shown.contains("s3cret"), "{shown}");
         }
     }
 

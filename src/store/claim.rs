@@ -6,7 +6,7 @@
 //! jobs' hosts refuses the second, which then looks for another job.
 
 use crate::database::Database;
-use crate::document::{Stored, from_column, to_column};
+use crate::document::{from_column, to_column};
 use crate::jobs::INSERT_EVENT;
 use crate::{Finish, Store, StoreError, on_backend};
 use benchd_model::event::JobEventKind;
@@ -144,7 +144,7 @@ impl Store {
             }
             let found: Option<Uuid> = query.fetch_optional(&mut *tx).await?;
             let Some(id) = found else { return Ok(Claim::Nothing) };
-            let taken: Result<Option<(i64, Stored, i64)>, _> = sqlx::query_as(TAKE)
+            let taken: Result<Option<(i64, String, i64)>, _> = sqlx::query_as(TAKE)
                 .bind(id)
                 .bind(worker)
                 .bind(lease_until(now, lease_for))
@@ -214,7 +214,7 @@ impl Store {
         now: Timestamp,
         lease_for: Duration,
     ) -> Result<Option<Lease>, StoreError> {
-        let taken: Option<(i64, Stored)> = on_backend!(self, |db| {
+        let taken: Option<(i64, String)> = on_backend!(self, |db| {
             let mut tx = db.begin().await?;
             let taken = sqlx::query_as(TAKE_OVER)
                 .bind(job.0)
@@ -241,7 +241,7 @@ impl Store {
 enum Claim {
     Nothing,
     LostRace,
-    Taken { job: JobId, attempt: i64, spec: Stored },
+    Taken { job: JobId, attempt: i64, spec: String },
 }
 
 /// The end of a lease in epoch microseconds.

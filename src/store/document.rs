@@ -1,6 +1,9 @@
-//! How documents lie in the database: JSON columns with their version beside
-//! them, and blobs of one version byte and deflated JSON. A reader refuses
+//! How documents lie in the database: columns of JSON text with its version
+//! beside it, and blobs of one version byte and deflated JSON. A reader refuses
 //! versions it does not know instead of guessing. Knows no SQL.
+//!
+//! The columns are TEXT in Postgres, too: its JSON types refuse an escaped NUL,
+//! which a request body may well contain.
 //!
 //! Changing the shape of a stored type in a way that old rows no longer
 //! deserialise needs a new version here, and a reader for the old one.
@@ -12,40 +15,40 @@ use flate2::write::DeflateEncoder;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use sqlx::types::Json;
 use std::io::{Read, Write};
 
 /// The format version written today.
 const VERSION: u32 = 1;
 
+/// Why writing JSON does not fail.
+const SERIALISES: &str = "documents have string keys and no parts that refuse";
+
 /// A document beside its version, so that the version can be read first.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Versioned<T> {
+#[derive(Serialize, Deserialize)]
+struct Versioned<T> {
     version: u32,
     document: T,
 }
 
-/// What a JSON column gives.
-pub(crate) type Stored = Json<Versioned<Box<RawValue>>>;
-
-/// The form of `document` for a JSON column.
-pub(crate) fn to_column<T: Serialize>(document: &T) -> Json<Versioned<&T>> {
-    Json(Versioned { version: VERSION, document })
+/// The form of `document` for a column of text.
+pub(crate) fn to_column<T: Serialize>(document: &T) -> String {
+    serde_json::to_string(&Versioned { version: VERSION, document }).expect(SERIALISES)
 }
 
 /// Reads what [`to_column`] wrote. `what` names it in errors.
 pub(crate) fn from_column<T: DeserializeOwned>(
-    stored: &Stored,
+    column: &str,
     what: &'static str,
 ) -> Result<T, StoreError> {
+    let stored: Versioned<&RawValue> =
+        serde_json::from_str(column).map_err(|error| corrupt(what, &error))?;
     check_version(stored.version, what)?;
     serde_json::from_str(stored.document.get()).map_err(|error| corrupt(what, &error))
 }
 
 /// The form of `document` for a blob column.
 pub(crate) fn to_blob<T: Serialize>(document: &T) -> Vec<u8> {
-    let json =
-        serde_json::to_vec(document).expect("documents have string keys and no failing parts");
+    let json = serde_json::to_vec(document).expect(SERIALISES);
     let mut encoder = DeflateEncoder::new(vec![VERSION as u8], Compression::fast());
     encoder.write_all(&json).and_then(|()| encoder.finish()).expect("memory takes every write")
 }
@@ -94,8 +97,8 @@ mod tests {
         assert!(matches!(error, StoreError::UnknownVersion { found: 9, known: 1, .. }), "{error}");
         assert!(error.to_string().contains("newer benchd"));
 
-        let column = serde_json::from_str(r#"{"version":2,"document":1}"#).unwrap();
-        let error = from_column::<i32>(&column, "spec").unwrap_err();
+        let column = r#"{"version":2,"document":{"new":1}}"#;
+        let error = from_column::<i32>(column, "spec").unwrap_err();
         assert!(matches!(error, StoreError::UnknownVersion { found: 2, .. }), "{error}");
     }
 
@@ -104,13 +107,15 @@ mod tests {
         for blob in [&[][..], &[1], &[1, 2, 3], &to_blob(&"text")] {
             assert!(matches!(from_blob::<i32>(blob, "x"), Err(StoreError::Corrupt { .. })));
         }
+        for column in ["", "{}", r#"{"version":1,"document":"text"}"#] {
+            assert!(matches!(from_column::<i32>(column, "x"), Err(StoreError::Corrupt { .. })));
+        }
     }
 
     #[test]
     fn columns_carry_their_version_first() {
-        let text = serde_json::to_string(&to_column(&"x")).unwrap();
-        assert_eq!(text, r#"{"version":1,"document":"x"}"#);
-        let column = serde_json::from_str(&text).unwrap();
-        assert_eq!(from_column::<String>(&column, "x").unwrap(), "x");
+        let column = to_column(&"a\0b");
+        assert_eq!(column, r#"{"version":1,"document":"a\u0000b"}"#);
+        assert_eq!(from_column::<String>(&column, "x").unwrap(), "a\0b");
     }
 }

@@ -1,6 +1,6 @@
 //! What a job tells its listeners, numbered from 1 and kept.
 
-use crate::document::{Stored, from_column, to_column};
+use crate::document::{from_column, to_column};
 use crate::jobs::INSERT_EVENT;
 use crate::{Lease, Store, StoreError, on_backend};
 use benchd_model::event::{JobEvent, JobEventKind};
@@ -37,7 +37,7 @@ impl Store {
                 .fetch_optional(&mut *tx)
                 .await?;
             let Some(number) = number else { return Err(StoreError::LeaseLost) };
-            let last: Option<Stored> = sqlx::query_scalar(SELECT_EVENT)
+            let last: Option<String> = sqlx::query_scalar(SELECT_EVENT)
                 .bind(lease.job.0)
                 .bind(number - 1)
                 .fetch_optional(&mut *tx)
@@ -72,7 +72,7 @@ impl Store {
         limit: u32,
     ) -> Result<Vec<JobEvent>, StoreError> {
         let after = i64::try_from(after).unwrap_or(i64::MAX);
-        let rows: Vec<(i64, i64, Stored)> = on_backend!(self, |db| {
+        let rows: Vec<(i64, i64, String)> = on_backend!(self, |db| {
             sqlx::query_as(SELECT_AFTER)
                 .bind(id.0)
                 .bind(after)
@@ -80,7 +80,7 @@ impl Store {
                 .fetch_all(db.reader())
                 .await?
         });
-        let event = |(sequence, at, kind): (i64, i64, Stored)| {
+        let event = |(sequence, at, kind): (i64, i64, String)| {
             Ok(JobEvent {
                 sequence: sequence.cast_unsigned(),
                 at: Timestamp::from_micros(at),

@@ -58,7 +58,7 @@ pub struct JobPage {
 
 impl fmt::Display for Cursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The leading digit is the version.
+        // The first digit is the version.
         write!(f, "1{:016x}{}", self.created_us.cast_unsigned(), self.id.simple())
     }
 }
@@ -181,12 +181,12 @@ const JOBS: Lead =
     Lead { from: " FROM jobs WHERE 1 = 1", created_at: "jobs.created_at", id: "jobs.id" };
 // CROSS JOIN keeps SQLite from turning the order of the loops around.
 const LABELS: Lead = Lead {
-    from: " FROM job_labels AS leading CROSS JOIN jobs WHERE jobs.id = leading.job_id",
-    created_at: "leading.created_at",
-    id: "leading.job_id",
+    from: " FROM job_labels AS lookup CROSS JOIN jobs WHERE jobs.id = lookup.job_id",
+    created_at: "lookup.created_at",
+    id: "lookup.job_id",
 };
 const TARGETS: Lead = Lead {
-    from: " FROM job_targets AS leading CROSS JOIN jobs WHERE jobs.id = leading.job_id",
+    from: " FROM job_targets AS lookup CROSS JOIN jobs WHERE jobs.id = lookup.job_id",
     ..LABELS
 };
 
@@ -201,12 +201,12 @@ where
     let mut rest = filter.clone();
     let lead = if let Some((name, value)) = rest.labels.pop() {
         query.push(LABELS.from);
-        query.push(" AND leading.name = ").push_bind(name);
-        query.push(" AND leading.value = ").push_bind(value);
+        query.push(" AND lookup.name = ").push_bind(name);
+        query.push(" AND lookup.value = ").push_bind(value);
         LABELS
     } else if let Some(target) = rest.target.take() {
         query.push(TARGETS.from);
-        query.push(" AND leading.spelling = ").push_bind(key(&target));
+        query.push(" AND lookup.spelling = ").push_bind(key(&target));
         TARGETS
     } else {
         query.push(JOBS.from);

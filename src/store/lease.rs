@@ -2,7 +2,7 @@
 //! and where it runs.
 
 use crate::claim::lease_until;
-use crate::document::{Stored, from_column, to_column};
+use crate::document::{from_column, to_column};
 use crate::{Lease, Store, StoreError, on_backend};
 use benchd_model::environment::HostSnapshot;
 use benchd_model::job::Progress;
@@ -93,7 +93,7 @@ impl Store {
     /// # Errors
     /// The database's.
     pub async fn host(&self, id: JobId) -> Result<Option<(HostSnapshot, bool)>, StoreError> {
-        let row: Option<(Stored, Option<i64>)> = on_backend!(self, |db| {
+        let row: Option<(String, Option<i64>)> = on_backend!(self, |db| {
             sqlx::query_as(SELECT_HOST).bind(id.0).fetch_optional(db.reader()).await?
         });
         let Some((host, same_host)) = row else { return Ok(None) };

@@ -1,7 +1,7 @@
 //! A row of `jobs` and the job it stands for.
 
 use crate::StoreError;
-use crate::document::{Stored, from_column};
+use crate::document::from_column;
 use benchd_model::job::Progress;
 use benchd_model::{Job, JobId, JobSpec, JobState, Phase, Timestamp};
 use std::collections::BTreeMap;
@@ -23,8 +23,8 @@ pub(crate) struct JobRow {
     pub(crate) id: Uuid,
     pub(crate) state: String,
     phase: Option<String>,
-    progress: Stored,
-    spec: Stored,
+    progress: String,
+    spec: String,
     verdict: Option<String>,
     summary: Option<String>,
     error: Option<String>,

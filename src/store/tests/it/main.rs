@@ -1,0 +1,23 @@
+//! The store from outside, on both databases. Bodies are written once; `on_both`
+//! makes a test of each database from every one.
+
+#[path = "../../../../tests/support/postgres.rs"]
+mod postgres;
+
+mod backends;
+mod samples;
+
+mod cancelling;
+mod changes;
+mod creating;
+mod equality;
+mod events;
+mod fencing;
+mod finishing;
+mod history;
+mod opening;
+mod outage;
+mod queue;
+mod recordings;
+mod results;
+mod schema;
