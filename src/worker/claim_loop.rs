@@ -2,12 +2,12 @@
 //! and then in case it was not told.
 
 use crate::execute::execute;
-use crate::{Worker, WorkerError, reaper};
+use crate::reaper::{self, Reaper};
+use crate::{Worker, WorkerError};
 use benchd_model::{JobId, JobState, Timestamp};
 use benchd_store::{CancelOutcome, StoreError};
 use std::time::Duration;
 use tokio::task::{JoinError, JoinSet};
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// How often the queue is looked at without being told.
@@ -63,13 +63,10 @@ async fn claim_all(
 pub(crate) async fn run_one(worker: &Worker, job: JobId, shutdown: &CancellationToken) -> Ended {
     let Worker { store, config, .. } = worker;
     let mut changes = store.changes();
-    let mut reap_at = Instant::now();
+    // The host may be held by a job whose worker is dead.
+    let mut reaper = Reaper::new(worker);
     loop {
-        if reap_at <= Instant::now() {
-            // The host may be held by a job whose worker is dead.
-            reaper::reap(worker).await;
-            reap_at = Instant::now() + reaper::REAP_EVERY;
-        }
+        reaper.round_if_due().await;
         let now = Timestamp::now();
         if let Some(lease) = store.claim(&config.name, Some(job), now, config.lease).await? {
             return execute(worker, lease, shutdown).await;

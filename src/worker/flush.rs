@@ -20,7 +20,7 @@ const HEARTBEAT_EVERY: Duration = Duration::from_millis(500);
 /// After a failure the store is left alone for this long, then twice as long…
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// …up to this.
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// How long a worker that shuts down waits for a store that is away.
 const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(5);

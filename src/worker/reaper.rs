@@ -5,55 +5,119 @@ use crate::{Worker, lease};
 use benchd_model::assemble::{Evidence, assemble};
 use benchd_model::{JobId, JobState, RunResult, Timestamp};
 use benchd_store::{Finish, Lease, RunningLease, StoreError};
+use std::collections::HashMap;
 use std::time::Duration;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 /// How often dead workers are looked for.
-pub(crate) const REAP_EVERY: Duration = Duration::from_secs(5);
+const REAP_EVERY: Duration = Duration::from_secs(2);
+
+/// A lease that is not renewed for this long stands still: longer than a
+/// living worker ever waits between two attempts to renew it.
+const STILL: Duration = Duration::from_secs(4);
 
 /// Reaps at once and then regularly, until `shutdown`.
 pub(crate) async fn run(worker: &Worker, shutdown: &CancellationToken) {
+    let mut reaper = Reaper::new(worker);
     let mut rounds = interval(REAP_EVERY);
     rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
             biased;
             () = shutdown.cancelled() => return,
-            _ = rounds.tick() => reap(worker).await,
+            _ = rounds.tick() => reaper.round().await,
         }
     }
 }
 
-/// One round. What fails is tried again in the next one.
-pub(crate) async fn reap(worker: &Worker) {
-    let running = match worker.store.running().await {
-        Ok(running) => running,
-        Err(error) => {
-            tracing::warn!(%error, "running jobs cannot be listed; trying again");
-            return;
+/// Looks for dead workers, and remembers what it saw.
+pub(crate) struct Reaper<'a> {
+    worker: &'a Worker,
+    seen: Sightings,
+    next_round: Instant,
+}
+
+impl<'a> Reaper<'a> {
+    pub(crate) fn new(worker: &'a Worker) -> Self {
+        Self { worker, seen: Sightings::default(), next_round: Instant::now() }
+    }
+
+    /// One round, unless the last one was a moment ago.
+    pub(crate) async fn round_if_due(&mut self) {
+        if self.next_round <= Instant::now() {
+            self.round().await;
+            self.next_round = Instant::now() + REAP_EVERY;
         }
-    };
-    let now = Timestamp::now();
-    for abandoned in running.iter().filter(|running| is_abandoned(running, worker, now)) {
-        let job = abandoned.job;
-        match end(worker, abandoned).await {
-            Ok(true) => {
-                tracing::info!(%job, worker = abandoned.worker, "its worker is dead; interrupted")
+    }
+
+    /// One round. What fails is tried again in the next one.
+    async fn round(&mut self) {
+        let mut running = match self.worker.store.running().await {
+            Ok(running) => running,
+            Err(error) => {
+                tracing::warn!(%error, "running jobs cannot be listed; trying again");
+                return;
             }
+        };
+        // A store that was away longer than the lease makes a worker's own
+        // jobs look abandoned.
+        running.retain(|lease| !self.worker.running.contains(lease.job, lease.attempt));
+        self.seen.look(&running, Instant::now());
+        for lease in &running {
+            let dead = self.seen.is_abandoned(lease, self.worker.config.lease, Timestamp::now())
+                || lease::is_dead(&lease.worker);
+            if dead {
+                self.end(lease).await;
+            }
+        }
+    }
+
+    async fn end(&self, abandoned: &RunningLease) {
+        let RunningLease { job, worker, .. } = abandoned;
+        match end(self.worker, abandoned).await {
+            Ok(true) => tracing::info!(%job, %worker, "its worker is dead; interrupted"),
             Ok(false) => {}
             Err(error) => {
-                tracing::warn!(%job, %error, "an abandoned job could not be ended; trying again")
+                tracing::warn!(%job, %error, "an abandoned job could not be ended; trying again");
             }
         }
     }
 }
 
-fn is_abandoned(running: &RunningLease, worker: &Worker, now: Timestamp) -> bool {
-    // A store that was away longer than the lease makes a worker's own jobs
-    // look abandoned.
-    let own = worker.running.contains(running.job, running.attempt);
-    !own && (running.lease_until < now || lease::is_dead(&running.worker))
+/// Since when each running lease stands still. Ends of leases are times of
+/// other hosts' clocks, which may be wrong, and after a store was away all
+/// leases have run out; so what a lease does counts more than what it says.
+#[derive(Default)]
+struct Sightings(HashMap<(JobId, i64), Sighting>);
+
+#[derive(Clone, Copy)]
+struct Sighting {
+    lease_until: Timestamp,
+    still_since: Instant,
+    still_for: Duration,
+}
+
+impl Sightings {
+    /// Notes all leases there are at `now`, and forgets the others.
+    fn look(&mut self, running: &[RunningLease], now: Instant) {
+        let sighting = |lease: &RunningLease| {
+            let (key, lease_until) = ((lease.job, lease.attempt), lease.lease_until);
+            let known = self.0.get(&key).filter(|seen| seen.lease_until == lease_until);
+            let still_since = known.map_or(now, |seen| seen.still_since);
+            let still_for = now.duration_since(still_since);
+            (key, Sighting { lease_until, still_since, still_for })
+        };
+        self.0 = running.iter().map(sighting).collect();
+    }
+
+    /// True when nobody renews the lease any more: it stands still and has run
+    /// out, by `now` or by having stood still for longer than `lease_for`.
+    fn is_abandoned(&self, lease: &RunningLease, lease_for: Duration, now: Timestamp) -> bool {
+        let still_for =
+            self.0.get(&(lease.job, lease.attempt)).map_or(Duration::ZERO, |seen| seen.still_for);
+        (still_for >= STILL && lease.lease_until < now) || still_for >= lease_for + STILL
+    }
 }
 
 /// Takes the job over, so that a worker that is not dead after all can write
@@ -91,9 +155,59 @@ async fn result_of(worker: &Worker, lease: &Lease) -> Result<Option<RunResult>, 
             same_host,
         })
     });
-    Ok(assembling.await.inspect_err(|error| log_defect(job, error)).ok())
+    let log = |error: &_| tracing::error!(%job, %error, "the result could not be assembled");
+    Ok(assembling.await.inspect_err(log).ok())
 }
 
-fn log_defect(job: JobId, error: &tokio::task::JoinError) {
-    tracing::error!(%job, %error, "the result could not be assembled");
+#[cfg(test)]
+mod tests {
+    use super::{STILL, Sightings};
+    use benchd_model::{JobId, Timestamp};
+    use benchd_store::RunningLease;
+    use std::time::Duration;
+    use tokio::time::Instant;
+
+    const LEASE: Duration = Duration::from_secs(20);
+    const NOW: Timestamp = Timestamp::from_micros(1_000_000_000);
+
+    /// A lease that ends `seconds` after [`NOW`].
+    fn lease(job: JobId, seconds: i64) -> RunningLease {
+        let lease_until = NOW.plus_micros(seconds * 1_000_000);
+        RunningLease { job, attempt: 1, worker: "elsewhere:1:1".into(), lease_until }
+    }
+
+    /// What comes of a lease with these ends, seen every `STILL`.
+    fn abandoned(ends: &[i64]) -> Vec<bool> {
+        let (mut seen, job, start) = (Sightings::default(), JobId::new(), Instant::now());
+        let look = |(round, end): (u32, &i64)| {
+            let lease = lease(job, *end);
+            seen.look(std::slice::from_ref(&lease), start + STILL * round);
+            seen.is_abandoned(&lease, LEASE, NOW)
+        };
+        (0..).zip(ends).map(look).collect()
+    }
+
+    #[test]
+    fn a_lease_that_ran_out_is_abandoned_once_it_is_seen_to_stand_still() {
+        assert_eq!(abandoned(&[-1, -1]), [false, true]);
+    }
+
+    #[test]
+    fn a_lease_that_is_renewed_is_alive_whatever_its_clock_says() {
+        assert_eq!(abandoned(&[-90, -86, -82, -78]), [false; 4]);
+    }
+
+    #[test]
+    fn a_lease_that_has_not_run_out_is_left_alone_for_its_whole_length() {
+        assert_eq!(abandoned(&[9000; 7]), [false, false, false, false, false, false, true]);
+    }
+
+    #[test]
+    fn a_new_attempt_is_looked_at_anew() {
+        let (mut seen, job, start) = (Sightings::default(), JobId::new(), Instant::now());
+        seen.look(&[lease(job, -1)], start);
+        let renewed = RunningLease { attempt: 2, ..lease(job, -1) };
+        seen.look(std::slice::from_ref(&renewed), start + STILL);
+        assert!(!seen.is_abandoned(&renewed, LEASE, NOW));
+    }
 }
