@@ -1,0 +1,122 @@
+//! The limit on open files belongs to the whole process, so this test has one
+//! to itself.
+
+use benchd_engine::{HeaderDefaults, Plan, Progress, RequestPlan, Stop, run};
+use benchd_model::Tally;
+use benchd_model::spec::Protocol;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+/// Set for the child process that serves, since the limit below must not
+/// touch the server.
+const SERVE: &str = "BENCHD_TEST_SERVE";
+
+/// Serves until the parent closes our standard input.
+fn serve() {
+    const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    std::fs::write(std::env::var(SERVE).unwrap(), listener.local_addr().unwrap().to_string())
+        .unwrap();
+    println!();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            std::thread::spawn(move || {
+                while let Ok(1..) = stream.read(&mut [0; 1024]) {
+                    stream.write_all(ANSWER).ok();
+                }
+            });
+        }
+    });
+    std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
+}
+
+/// A server in a process of its own: the process, its output, its address.
+fn serving_child(file: &Path) -> (Child, BufReader<ChildStdout>, SocketAddr) {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", NAME, "--nocapture"])
+        .env(SERVE, file)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    let mut address = String::new();
+    while address.is_empty() {
+        assert!(output.read_line(&mut String::new()).unwrap() > 0, "the server died");
+        address = std::fs::read_to_string(file).unwrap_or_default();
+    }
+    (child, output, address.parse().unwrap())
+}
+
+const NAME: &str = "a_low_limit_is_raised_and_otherwise_named_and_lived_with";
+
+#[test]
+fn a_low_limit_is_raised_and_otherwise_named_and_lived_with() {
+    if std::env::var_os(SERVE).is_some() {
+        return serve();
+    }
+    let file = std::env::temp_dir().join(format!("benchd-serve-{}", std::process::id()));
+    let (mut child, _output, address) = serving_child(&file);
+    let plan = Plan {
+        addresses: vec![address],
+        url: format!("http://{address}/").parse().unwrap(),
+        request: RequestPlan {
+            method: "GET".into(),
+            headers: Vec::new(),
+            body: Vec::new(),
+            target: None,
+            defaults: HeaderDefaults::Benchd,
+        },
+        protocol: Protocol::Http1,
+        connections: 100,
+        requests: Some(2000),
+        duration: None,
+        keepalive: true,
+        warmup: Duration::ZERO,
+        timeout: Duration::from_secs(20),
+        grace: Duration::from_secs(1),
+        threads: 1,
+        preconnect: true,
+        expect_status: vec!["2xx".into()],
+        insecure: false,
+        keep_rows: 0,
+    };
+    let load = || {
+        let mut total = Tally::default();
+        let run = run(&plan, &Stop::default(), &mut |progress| {
+            if let Progress::Second(second) = progress {
+                total.merge(&second.tally);
+            }
+        });
+        (total, run.unwrap().end)
+    };
+
+    let soft = Rlimit { current: Some(64), ..getrlimit(Resource::Nofile) };
+    setrlimit(Resource::Nofile, soft).unwrap();
+    let (total, end) = load();
+    assert_eq!(
+        (total.counts.ok, end.connections_achieved),
+        (2000, 100),
+        "raised to the hard limit"
+    );
+    assert!(end.notes.is_empty());
+
+    let hard = Rlimit { current: Some(64), maximum: Some(64) };
+    setrlimit(Resource::Nofile, hard).unwrap();
+    let (total, end) = load();
+    assert_eq!(total.counts.issued, 2000, "it still finishes");
+    assert!(total.counts.balanced());
+    assert_eq!(total.counts.ok + total.counts.local, 2000, "{:?}", end.failure_reasons);
+    assert!((1..100).contains(&end.connections_achieved), "{}", end.connections_achieved);
+    assert!(total.counts.local >= 1, "{:?}", total.counts);
+    assert!(end.notes.iter().any(|note| note.contains("ulimit -n")), "{:?}", end.notes);
+
+    drop(child.stdin.take());
+    child.wait().unwrap();
+    std::fs::remove_file(&file).unwrap();
+}

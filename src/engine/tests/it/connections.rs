@@ -1,0 +1,142 @@
+//! How long connections live, and what is told of their ends.
+
+use crate::support::{Server, load};
+use benchd_model::Outcome;
+use benchd_model::spec::Protocol;
+use socket2::SockRef;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener};
+use std::time::Duration;
+
+const HELLO: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+const LAST: &str = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello";
+
+#[test]
+fn an_announced_close_every_hundredth_is_no_failure() {
+    let server = Server::start(|mut peer| {
+        for _ in 0..99 {
+            if peer.request().is_none() {
+                return;
+            }
+            peer.send(HELLO);
+        }
+        peer.request();
+        peer.send(LAST);
+    });
+    let run = load(server.address, |plan| plan.requests = Some(250));
+    run.all(Outcome::Ok, 250);
+    assert_eq!((run.opened(), run.total.kept_alive), (3, 248));
+}
+
+#[test]
+fn a_close_that_races_the_request_is_a_reset_and_never_hidden() {
+    let server = Server::start(|mut peer| {
+        peer.request();
+        peer.send(HELLO);
+        peer.request();
+    });
+    let run = load(server.address, |_| {});
+    assert_eq!((run.of(Outcome::Ok), run.of(Outcome::Reset)), (5, 5), "{}", run.reasons());
+    assert!(run.reasons().contains("closed a kept connection before it answered"));
+}
+
+#[test]
+fn a_close_at_once_is_seen_before_sending_or_is_a_reset() {
+    let server = Server::start(|mut peer| {
+        if peer.number == 0 {
+            return;
+        }
+        while peer.request().is_some() {
+            peer.send(HELLO);
+        }
+    });
+    let run = load(server.address, |_| {});
+    let reset = run.of(Outcome::Reset);
+    assert_eq!(run.of(Outcome::Ok) + reset, 10, "{}", run.reasons());
+    assert_eq!(run.total.connections.idle_closed + reset, 1);
+    assert_eq!(run.opened(), 2);
+}
+
+#[test]
+fn http10_keeps_a_connection_only_when_told() {
+    let once = "HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+    let kept = "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 5\r\n\r\nhello";
+    for (answer, opened) in [(once, 10), (kept, 1)] {
+        let server = Server::answering(answer);
+        let run = load(server.address, |plan| plan.protocol = Protocol::Http10);
+        run.all(Outcome::Ok, 10);
+        assert_eq!(run.opened(), opened, "{answer}");
+    }
+}
+
+#[test]
+fn without_keep_alive_every_request_has_its_own_connection() {
+    for protocol in [Protocol::Http1, Protocol::Http10] {
+        let server = Server::start(|mut peer| {
+            peer.request();
+            peer.send(LAST);
+        });
+        let run = load(server.address, |plan| {
+            plan.keepalive = false;
+            plan.protocol = protocol;
+            plan.connections = 4;
+            plan.requests = Some(50);
+        });
+        run.all(Outcome::Ok, 50);
+        assert_eq!((run.total.connections.opened, run.end.opened_before), (50, 0));
+        assert_eq!((server.accepted(), run.total.kept_alive), (50, 0));
+        assert_eq!(run.total.connect.len(), 50);
+        assert!(run.total.latency.sum_us() >= run.total.service.sum_us());
+    }
+}
+
+#[test]
+fn a_server_that_never_closes_does_not_hold_the_load_up() {
+    let server = Server::answering(HELLO);
+    let run = load(server.address, |plan| {
+        plan.keepalive = false;
+        plan.requests = Some(200);
+    });
+    run.all(Outcome::Ok, 200);
+    assert_eq!(run.total.connections.opened, 200);
+}
+
+#[test]
+fn a_listener_that_dies_and_returns_costs_its_gap() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let serve = |count: usize| {
+            for mut stream in listener.incoming().take(count).map_while(Result::ok) {
+                stream.read(&mut [0; 4096]).ok();
+                stream.write_all(LAST.as_bytes()).ok();
+            }
+        };
+        serve(5);
+        // Stops listening and keeps the port from everybody else.
+        SockRef::from(&listener).shutdown(Shutdown::Read).unwrap();
+        // The gap itself, long enough for several attempts with backoff.
+        std::thread::sleep(Duration::from_millis(150));
+        SockRef::from(&listener).listen(16).unwrap();
+        serve(usize::MAX);
+    });
+    let run = load(address, |plan| {
+        plan.keepalive = false;
+        plan.requests = Some(40);
+    });
+    let (ok, refused) = (run.of(Outcome::Ok), run.of(Outcome::Connect));
+    // A connection in the dying listener's backlog is reset.
+    assert_eq!(ok + refused + run.of(Outcome::Reset), 40, "{}", run.reasons());
+    assert!(refused >= 1 && ok > 5, "{ok} ok, {refused} refused");
+}
+
+#[test]
+fn connections_are_spread_over_all_addresses() {
+    let servers = [Server::answering(HELLO), Server::answering(HELLO)];
+    let run = load(servers[0].address, |plan| {
+        plan.addresses = servers.iter().map(|server| server.address).collect();
+        plan.connections = 6;
+    });
+    run.all(Outcome::Ok, 10);
+    assert_eq!((servers[0].accepted(), servers[1].accepted()), (3, 3));
+}

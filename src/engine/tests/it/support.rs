@@ -1,0 +1,231 @@
+//! Scripted servers on loopback, and a run against one of them with the checks
+//! that every run must pass.
+
+use benchd_engine::{HeaderDefaults, Plan, Progress, RequestPlan, Row, Stop, run};
+use benchd_model::job::Phase;
+use benchd_model::recording::TrialEnd;
+use benchd_model::spec::Protocol;
+use benchd_model::{Outcome, SecondRecord, Tally, Timestamp};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// One accepted connection in the hands of a script.
+pub(crate) struct Peer {
+    pub(crate) stream: TcpStream,
+    /// Which connection of the server it is, from 0.
+    pub(crate) number: usize,
+    buffered: Vec<u8>,
+}
+
+impl Peer {
+    /// The next request, head and body; none when the client has closed.
+    pub(crate) fn request(&mut self) -> Option<String> {
+        loop {
+            if let Some(length) = whole_request(&self.buffered) {
+                let request = self.buffered.drain(..length).collect();
+                return String::from_utf8(request).ok();
+            }
+            let mut piece = [0; 16 * 1024];
+            match self.stream.read(&mut piece) {
+                Ok(0) | Err(_) => return None,
+                Ok(length) => self.buffered.extend_from_slice(&piece[..length]),
+            }
+        }
+    }
+
+    pub(crate) fn send(&mut self, bytes: impl AsRef<[u8]>) {
+        self.stream.write_all(bytes.as_ref()).ok();
+    }
+
+    /// Answers every request with what `answer` says, until the client closes.
+    pub(crate) fn answer_all(mut self, answer: impl AsRef<[u8]>) {
+        while self.request().is_some() {
+            self.send(answer.as_ref());
+        }
+    }
+
+    /// Waits until the client closes.
+    pub(crate) fn hold(mut self) {
+        while matches!(self.stream.read(&mut [0; 4096]), Ok(1..)) {}
+    }
+}
+
+fn whole_request(bytes: &[u8]) -> Option<usize> {
+    let head = bytes.windows(4).position(|window| window == b"\r\n\r\n")? + 4;
+    let text = String::from_utf8_lossy(&bytes[..head]).to_lowercase();
+    let length = text.split("content-length: ").nth(1).and_then(|rest| rest.split('\r').next());
+    let whole = head + length.map_or(0, |length| length.parse::<usize>().unwrap());
+    (bytes.len() >= whole).then_some(whole)
+}
+
+/// A server that runs `script` on a thread of its own for each connection.
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
+    accepted: Arc<AtomicUsize>,
+    over: Arc<AtomicBool>,
+}
+
+impl Server {
+    pub(crate) fn start(script: impl Fn(Peer) + Send + Sync + 'static) -> Self {
+        Self::on("127.0.0.1:0", script)
+    }
+
+    pub(crate) fn on(address: &str, script: impl Fn(Peer) + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind(address).unwrap();
+        let address = listener.local_addr().unwrap();
+        let (accepted, over) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+        let server = Self { address, accepted: accepted.clone(), over: over.clone() };
+        let script = Arc::new(script);
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                if over.load(Ordering::SeqCst) {
+                    return;
+                }
+                let Ok(stream) = stream else { continue };
+                stream.set_nodelay(true).unwrap();
+                let number = accepted.fetch_add(1, Ordering::SeqCst);
+                let script = script.clone();
+                let peer = Peer { stream, number, buffered: Vec::new() };
+                std::thread::spawn(move || script(peer));
+            }
+        });
+        server
+    }
+
+    /// A server that answers every request alike.
+    pub(crate) fn answering(answer: impl AsRef<[u8]> + Send + Sync + 'static) -> Self {
+        Self::start(move |peer| peer.answer_all(answer.as_ref()))
+    }
+
+    pub(crate) fn accepted(&self) -> usize {
+        self.accepted.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::SeqCst);
+        TcpStream::connect(self.address).ok();
+    }
+}
+
+/// What a run told and left.
+pub(crate) struct Measured {
+    pub(crate) total: Tally,
+    pub(crate) end: TrialEnd,
+    pub(crate) rows: Vec<Row>,
+    pub(crate) seconds: Vec<SecondRecord>,
+    pub(crate) phases: Vec<Phase>,
+    pub(crate) started: Option<Timestamp>,
+}
+
+impl Measured {
+    pub(crate) fn of(&self, outcome: Outcome) -> u64 {
+        self.total.counts.of(outcome)
+    }
+
+    /// All connections opened, before and within the window.
+    pub(crate) fn opened(&self) -> u64 {
+        self.end.opened_before + self.total.connections.opened
+    }
+
+    /// The failure reasons in one line.
+    pub(crate) fn reasons(&self) -> String {
+        format!("{:?}", self.end.failure_reasons)
+    }
+
+    /// Asserts that every attempt was `outcome`.
+    #[track_caller]
+    pub(crate) fn all(&self, outcome: Outcome, count: u64) {
+        let (counts, reasons) = (&self.total.counts, self.reasons());
+        assert_eq!((counts.issued, self.of(outcome)), (count, count), "{counts:?} {reasons}");
+    }
+}
+
+/// Ten requests over one connection; change what the case needs.
+pub(crate) fn plan(address: SocketAddr) -> Plan {
+    Plan {
+        addresses: vec![address],
+        url: format!("http://{address}/").parse().unwrap(),
+        request: RequestPlan {
+            method: "GET".into(),
+            headers: Vec::new(),
+            body: Vec::new(),
+            target: None,
+            defaults: HeaderDefaults::Benchd,
+        },
+        protocol: Protocol::Http1,
+        connections: 1,
+        requests: Some(10),
+        duration: None,
+        keepalive: true,
+        warmup: Duration::ZERO,
+        timeout: Duration::from_secs(20),
+        grace: Duration::from_secs(1),
+        threads: 1,
+        preconnect: true,
+        expect_status: vec!["2xx".into()],
+        insecure: false,
+        keep_rows: 1000,
+    }
+}
+
+/// Runs ten requests, or what `change` makes of the plan.
+pub(crate) fn load(address: SocketAddr, change: impl FnOnce(&mut Plan)) -> Measured {
+    let mut plan = plan(address);
+    change(&mut plan);
+    load_until(&plan, &Stop::default(), &mut |_| {})
+}
+
+/// Runs `plan` and checks what must hold after every run.
+pub(crate) fn load_until(plan: &Plan, stop: &Stop, seen: &mut dyn FnMut(&Progress)) -> Measured {
+    let mut measured = Measured {
+        total: Tally::default(),
+        end: TrialEnd::default(),
+        rows: Vec::new(),
+        seconds: Vec::new(),
+        phases: Vec::new(),
+        started: None,
+    };
+    let done = run(plan, stop, &mut |progress| {
+        seen(&progress);
+        match progress {
+            Progress::Phase(phase) => measured.phases.push(phase),
+            Progress::Started { at } => measured.started = Some(at),
+            Progress::Second(second) => {
+                measured.total.merge(&second.tally);
+                measured.seconds.push(second);
+            }
+        }
+    })
+    .unwrap();
+    (measured.end, measured.rows) = (done.end, done.rows);
+    check(&measured);
+    measured
+}
+
+fn check(measured: &Measured) {
+    let (total, end) = (&measured.total, &measured.end);
+    let reasons: u64 = end.failure_reasons.values().sum();
+    assert!(total.counts.balanced() && end.warmup.balanced(), "{:?}", total.counts);
+    assert_eq!(reasons, total.counts.failures(), "every failure has a reason");
+    assert_eq!(total.latency.len(), total.counts.ok);
+    assert_eq!(total.service.len(), total.counts.ok);
+    assert_eq!(total.ttfb.len(), total.counts.ok);
+    assert_eq!(total.failed.len(), total.counts.failures());
+    assert_eq!(total.status_codes.values().sum::<u64>(), total.counts.ok);
+    assert!(measured.rows.len() as u64 <= total.counts.ok);
+    for (index, second) in (0..).zip(&measured.seconds) {
+        assert_eq!(second.index, index);
+        assert!(second.tally.counts.balanced());
+        if (index as usize) < measured.seconds.len() - 1 {
+            assert_eq!(second.tally.span_us, 1_000_000);
+        }
+    }
+    for pair in measured.phases.windows(2) {
+        assert!((pair[0] as u8) < (pair[1] as u8), "phases go forward: {:?}", measured.phases);
+    }
+}

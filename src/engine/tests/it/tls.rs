@@ -1,0 +1,102 @@
+//! TLS: whom the engine trusts, and what it says when it does not.
+
+use crate::support::{Measured, Server, load};
+use benchd_model::Outcome;
+use rcgen::{CertificateParams, KeyPair};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use std::io::{Read, Write};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// A TLS server with a self-signed certificate for `localhost`. It keeps the
+/// server names it was asked for.
+fn tls_server(names: Arc<Mutex<Vec<Option<String>>>>) -> Server {
+    let key = KeyPair::generate().unwrap();
+    let certificate =
+        CertificateParams::new(vec!["localhost".to_owned()]).unwrap().self_signed(&key).unwrap();
+    let chain = vec![CertificateDer::from(certificate.der().to_vec())];
+    let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(chain, key)
+        .unwrap();
+    let config = Arc::new(config);
+    Server::start(move |peer| {
+        let connection = ServerConnection::new(config.clone()).unwrap();
+        let mut stream = StreamOwned::new(connection, peer.stream);
+        let mut request = [0; 4096];
+        while let Ok(1..) = stream.read(&mut request) {
+            let name = stream.conn.server_name().map(str::to_owned);
+            names.lock().unwrap().push(name);
+            let answer = b"HTTP/1.1 200 OK\r\nServer: t\r\nContent-Length: 3\r\n\r\nabc";
+            stream.write_all(answer).unwrap();
+        }
+    })
+}
+
+fn load_tls(server: &Server, host: &str, insecure: bool) -> Measured {
+    load(server.address, |plan| {
+        plan.url = format!("https://{host}:{}/", server.address.port()).parse().unwrap();
+        plan.insecure = insecure;
+    })
+}
+
+#[test]
+fn an_unknown_certificate_fails_with_its_reason() {
+    let server = tls_server(Arc::default());
+    let run = load_tls(&server, "localhost", false);
+    run.all(Outcome::Tls, 10);
+    assert!(run.reasons().contains("UnknownIssuer"), "{}", run.reasons());
+}
+
+#[test]
+fn insecure_accepts_it_and_keeps_the_connection() {
+    let names = Arc::new(Mutex::default());
+    let server = tls_server(names.clone());
+    let run = load_tls(&server, "localhost", true);
+    run.all(Outcome::Ok, 10);
+    assert_eq!((run.opened(), run.total.tls.len(), run.total.connect.len()), (1, 1, 1));
+    assert_eq!(run.total.bytes.body, 30);
+    let first = run.end.first_response.unwrap();
+    assert_eq!(first.software.as_deref(), Some("t"));
+    assert!(first.tls.unwrap().starts_with("TLSv1.3,TLS_"));
+    assert!(names.lock().unwrap().iter().all(|name| name.as_deref() == Some("localhost")));
+}
+
+#[test]
+fn an_address_is_never_sent_as_a_name() {
+    let names = Arc::new(Mutex::default());
+    let server = tls_server(names.clone());
+    load_tls(&server, "127.0.0.1", true).all(Outcome::Ok, 10);
+    assert!(names.lock().unwrap().iter().all(Option::is_none));
+}
+
+#[test]
+fn a_plain_server_is_told_apart_from_a_bad_certificate() {
+    let server = Server::start(|mut peer| {
+        peer.send("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+        peer.hold();
+    });
+    let run = load_tls(&server, "localhost", true);
+    run.all(Outcome::Tls, 10);
+    assert!(run.reasons().contains("does not speak TLS"), "{}", run.reasons());
+}
+
+#[test]
+fn a_handshake_that_stalls_or_is_cut_is_a_tls_failure() {
+    let server = Server::start(|peer| peer.hold());
+    let run = load(server.address, |plan| {
+        plan.url = format!("https://localhost:{}/", server.address.port()).parse().unwrap();
+        plan.timeout = Duration::from_millis(100);
+        plan.requests = Some(2);
+    });
+    run.all(Outcome::Tls, 2);
+    assert!(run.reasons().contains("handshake not finished within 100ms"), "{}", run.reasons());
+
+    let server = Server::start(|peer| drop(peer));
+    load_tls(&server, "localhost", true).all(Outcome::Tls, 10);
+}
