@@ -52,6 +52,13 @@ one the service listens on loopback only, and answers no other host name.\n\n\
         (name = "grafana", description = "Flat rows for Grafana's Infinity plugin: bare arrays, ascending, every key always present."),
         (name = "service", description = "The service itself."),
     ),
-    components(schemas(ProblemDocument)),
+    components(schemas(
+        ProblemDocument,
+        crate::api::jobs::result::ResultFormat,
+        crate::api::jobs::timeline::TimelineFormat,
+        crate::grafana::series::Axis,
+        crate::grafana::series::Shape,
+        crate::grafana::variables::VariableName,
+    )),
 )]
 struct Base;

@@ -63,7 +63,9 @@ mod tests {
 
     fn wait(values: &[&str]) -> Option<u64> {
         let mut headers = HeaderMap::new();
-        values.iter().for_each(|v| drop(headers.append("prefer", v.parse().unwrap())));
+        for value in values {
+            headers.append("prefer", value.parse().unwrap());
+        }
         Prefer::of(&headers).wait().map(|wait| wait.as_secs())
     }
 

@@ -57,13 +57,13 @@ mod tests {
     use super::{rows, seconds_between};
     use benchd_model::{Outcome, SecondRecord, Tally, TrialRecording};
 
-    /// A recording in which second `i` has one request of `i + 1` ms and, at
+    /// A recording in which second `i` has one request of `(i + 1) / 10` ms and, at
     /// its end, `i` open connections.
     fn recording(seconds: u32) -> TrialRecording {
         let second = |index: u32| {
             let mut tally = Tally { span_us: 1_000_000, ..Tally::default() };
             tally.counts.add(Outcome::Ok);
-            tally.latency.record_us(u64::from(index + 1) * 1000);
+            tally.latency.record_us(u64::from(index + 1) * 100);
             SecondRecord { index, connections_open: index, tally }
         };
         TrialRecording {
@@ -81,8 +81,8 @@ mod tests {
             .iter()
             .map(|row| (row.elapsed_s, row.issued, row.latency_p50_ms, row.latency_max_ms))
             .collect();
-        assert_eq!(shown[0], (5.0, 5, Some(3.0), Some(5.0)));
-        assert_eq!(shown[1], (10.0, 5, Some(8.0), Some(10.0)));
+        assert_eq!(shown[0], (5.0, 5, Some(0.3), Some(0.5)));
+        assert_eq!(shown[1], (10.0, 5, Some(0.8), Some(1.0)));
         assert_eq!((rows[0].connections, rows[0].rps), (4, 1.0));
     }
 

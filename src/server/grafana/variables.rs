@@ -5,6 +5,7 @@ use crate::extract::RawQuery;
 use crate::params::Params;
 use crate::problem::{ApiResult, Code, Problem};
 use axum::Json;
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use benchd_store::Variable;
 use serde::Serialize;
@@ -52,15 +53,16 @@ pub(crate) enum VariableName {
 )]
 pub(crate) async fn variables(
     State(app): State<App>,
-    name: Option<Path<String>>,
+    name: Result<Path<String>, PathRejection>,
     RawQuery(query): RawQuery,
 ) -> ApiResult<Json<Vec<Choice>>> {
-    let variable = match name.as_ref().map(|Path(name)| name.as_str()) {
-        Some("projects") => Variable::Projects,
-        Some("scenarios") => Variable::Scenarios,
-        Some("branches") => Variable::Branches,
-        Some("runs") => Variable::Runs,
-        other => return Err(unknown(other.unwrap_or_default())),
+    let name = name.map(|Path(name)| name).unwrap_or_default();
+    let variable = match name.as_str() {
+        "projects" => Variable::Projects,
+        "scenarios" => Variable::Scenarios,
+        "branches" => Variable::Branches,
+        "runs" => Variable::Runs,
+        other => return Err(unknown(other)),
     };
     let mut params = Params::lenient(query.as_deref());
     let project = params.text("project");

@@ -8,7 +8,7 @@ use crate::problem::{ApiResult, Code, Problem};
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use benchd_model::{TimelineRow, timeline};
+use benchd_model::{SecondRecord, TimelineRow, TrialRecording, timeline};
 use http::HeaderMap;
 use http::header::{CONTENT_TYPE, HeaderValue, VARY};
 
@@ -71,14 +71,26 @@ pub(crate) enum TimelineFormat {
     Csv,
 }
 
-fn to_csv(rows: &[TimelineRow]) -> ApiResult<Vec<u8>> {
-    let failed = |error: csv::Error| {
-        tracing::error!(%error, "the timeline could not be written as CSV");
+/// The same text as `?format=csv` of a finished result: a header even above no
+/// rows, lines that end with CRLF.
+fn to_csv(rows: &[TimelineRow]) -> ApiResult<String> {
+    let nothing = timeline::live_row(&TrialRecording::default(), &SecondRecord::default(), 1);
+    let written = if rows.is_empty() { std::slice::from_ref(&nothing) } else { rows };
+    let mut text = write(written).map_err(|error| {
+        tracing::error!(error = %error, "the timeline could not be written as CSV");
         Problem::new(Code::Internal, "the timeline could not be written as CSV")
-    };
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    for row in rows {
-        writer.serialize(row).map_err(failed)?;
+    })?;
+    if rows.is_empty() {
+        text.truncate(text.find('\n').map_or(text.len(), |end| end + 1));
     }
-    writer.into_inner().map_err(|error| failed(error.into_error().into()))
+    Ok(text)
+}
+
+fn write(rows: &[TimelineRow]) -> Result<String, Box<dyn std::error::Error>> {
+    let mut writer =
+        csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());
+    for row in rows {
+        writer.serialize(row)?;
+    }
+    Ok(String::from_utf8(writer.into_inner()?)?)
 }

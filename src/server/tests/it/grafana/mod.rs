@@ -1,0 +1,5 @@
+mod annotations;
+mod latest;
+mod results;
+mod series;
+mod variables;

@@ -1,0 +1,10 @@
+mod cancel;
+mod create;
+mod delete;
+mod events;
+mod gate;
+mod get;
+mod idempotency;
+mod list;
+mod result;
+mod timeline;

@@ -1,0 +1,7 @@
+mod auth;
+mod docs;
+mod errors;
+mod guard;
+mod health;
+mod metrics;
+mod serving;
