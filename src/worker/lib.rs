@@ -1,9 +1,9 @@
 //! Claims jobs, runs engine and probe, writes as it goes.
 //!
-//! One job, in the order of the modules: [`claim_loop`] takes it from the
-//! queue, [`execute`] turns its spec into a plan ([`resolve`] pins every
-//! address) and makes its trials ([`trial`], with [`sampler`] beside it), and
-//! [`flush`] writes what comes in, second by second. [`reaper`] ends the jobs
+//! One job, in the order of the modules: `claim_loop` takes it from the
+//! queue, `execute` turns its spec into a plan (`resolve` pins every
+//! address) and makes its trials (`trial`, with `sampler` beside it), and
+//! `flush` writes what comes in, second by second. `reaper` ends the jobs
 //! of workers that died. Nothing here knows HTTP serving or pages.
 
 mod claim_loop;

@@ -14,7 +14,7 @@ const RESOLVE_WITHIN: Duration = Duration::from_secs(10);
 /// How long an address family has to accept the connection that chooses it.
 const FAMILY_WITHIN: Duration = Duration::from_secs(1);
 
-/// Why a URL has no address that may be used.
+/// Why a job's URL has no address that may be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResolveError {
@@ -29,7 +29,7 @@ pub enum ResolveError {
     /// The URL names nothing to connect to.
     #[error("{0} has no host and port to connect to")]
     NoHost(String),
-    /// The name has no address.
+    /// The resolver knows no address.
     #[error("{host} cannot be resolved: {reason}")]
     Unresolved {
         /// The name.
@@ -37,21 +37,26 @@ pub enum ResolveError {
         /// What the resolver said.
         reason: String,
     },
-    /// The policy refuses it.
+    /// The policy forbids it.
     #[error("{0}")]
     Refused(#[from] Refusal),
 }
 
-/// Puts a job's URLs to the policy as running it will.
+/// Resolves a job's URLs and puts them to the policy as a worker will when the
+/// job runs, so that one that will be refused need not be queued. A status page
+/// that cannot be found is let pass: it only fails its polls.
 ///
 /// # Errors
-/// The first URL that cannot be resolved or may not be loaded.
+/// Why a worker would fail the job.
 pub async fn admit(spec: &JobSpec, policy: &TargetPolicy) -> Result<(), ResolveError> {
     target(policy, spec).await?;
-    if let Some(page) = &spec.target.stub_status {
-        stub_status(policy, page).await?;
+    match &spec.target.stub_status {
+        Some(page) => match stub_status(policy, page).await {
+            Err(refused @ ResolveError::Refused(_)) => Err(refused),
+            _ => Ok(()),
+        },
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Where the load goes.
@@ -167,7 +172,7 @@ fn ips(addresses: &[SocketAddr]) -> Vec<IpAddr> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ResolveError, is_of_this_host, one_family, stub_status, target};
+    use super::{ResolveError, admit, is_of_this_host, one_family, stub_status, target};
     use benchd_model::JobSpec;
     use benchd_model::policy::{RegisteredTarget, TargetPolicy};
     use std::net::SocketAddr;
@@ -208,6 +213,23 @@ mod tests {
         assert!(matches!(refused, Err(ResolveError::Refused(_))), "{refused:?}");
         let refused = stub_status(&TargetPolicy::default(), "http://169.254.169.254/").await;
         assert!(matches!(refused, Err(ResolveError::Refused(_))), "{refused:?}");
+    }
+
+    #[tokio::test]
+    async fn what_a_worker_would_fail_is_not_admitted() {
+        let policy = TargetPolicy::default();
+        let mut spec = spec("http://127.0.0.1:81/");
+        for (page, admitted) in [
+            (None, true),
+            (Some("http://127.0.0.1:82/status"), true),
+            (Some("http://nobody.invalid/status"), true),
+            (Some("http://10.0.0.1/status"), false),
+        ] {
+            spec.target.stub_status = page.map(str::to_owned);
+            assert_eq!(admit(&spec, &policy).await.is_ok(), admitted, "{page:?}");
+        }
+        spec.target.url = "http://10.0.0.1/".into();
+        assert!(matches!(admit(&spec, &policy).await, Err(ResolveError::Refused(_))));
     }
 
     #[tokio::test]
