@@ -177,7 +177,8 @@ mod tests {
     #[test]
     fn code_is_left_only_where_nothing_ends_it() {
         assert_eq!(code("a < b_c"), "`a < b_c`");
-        assert_eq!(code("a`b|c"), "a\\`b&#124;c");
+        assert_eq!(code("a`b"), "a\\`b");
+        assert_eq!(code("a|b"), "a&#124;b");
         assert_eq!(code(" "), " ");
     }
 }

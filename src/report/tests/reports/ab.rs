@@ -258,9 +258,37 @@ fn the_files_hold_every_row_and_nothing_else() {
     assert_eq!(csv.lines().count(), 102);
     assert!(csv.ends_with("99,3.000\n100,3.000\n"), "{csv}");
 
+    // A quarter of two rows is rounded up to the second.
+    assert!(csv.contains("\n24,1.499\n25,3.000\n"), "{csv}");
+
     let empty = AbReport::new(&spec, &Tally::default(), &[], Some(&[]));
     assert_eq!(empty.csv(), "Percentage served,Time in ms\n");
     assert_eq!(empty.gnuplot().lines().count(), 1);
+}
+
+#[test]
+fn rounded_mean_and_median_are_weighed_against_the_deviation() {
+    let error = "ERROR: The median and mean for the total time are more than twice the standard\n       \
+                 deviation apart. These results are NOT reliable.\n";
+    let warning = "WARNING: The median and mean for the total time are not within a normal deviation\n        \
+                   These results are probably not that reliable.\n";
+    for (totals, said) in [
+        ([10_000, 20_000, 30_000, 40_000], None),
+        // Mean 1, median 2, deviation 0.5.
+        ([700, 700, 1_600, 1_600], Some(warning)),
+        // Mean 1, median 2, deviation 0.2.
+        ([1_300, 1_300, 1_600, 1_600], Some(error)),
+    ] {
+        let rows = totals.map(|total_us| AbRow { total_us, ..AbRow::default() });
+        let mut tally = Tally { span_us: 1_000_000, ..Tally::default() };
+        totals.iter().for_each(|total| answer(&mut tally, 200, *total));
+        let spec = spec_of(&spec("http://127.0.0.1/", 1, 4, false));
+        let text = AbReport::new(&spec, &tally, &[], Some(&rows)).to_text();
+        assert!(!text.contains("initial connection") && !text.contains("waiting time"), "{text}");
+        for known in [error, warning] {
+            assert_eq!(text.contains(known), said == Some(known), "{text}");
+        }
+    }
 }
 
 #[test]
