@@ -199,3 +199,87 @@ impl Sampler {
 fn send(polls: &mpsc::UnboundedSender<StubStatusPoll>, poll: StubStatusPoll) {
     drop(polls.send(poll));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Sampler, Window};
+    use benchd_model::Timestamp;
+    use benchd_model::stub_status::{PollMoment, StubStatusPoll};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+    use tokio::sync::{mpsc, watch};
+    use tokio_util::sync::CancellationToken;
+    use url::Url;
+
+    /// A sampler of a page whose request counter takes these values, and then
+    /// stays at the last one.
+    async fn sampler(counter: &'static [u64]) -> Sampler {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let last = counter.last().into_iter().cycle();
+            for requests in counter.iter().chain(last) {
+                let mut request = Vec::new();
+                while !request.ends_with(b"\r\n\r\n") {
+                    request.push(stream.read_u8().await.unwrap());
+                }
+                let page = format!(
+                    "Active connections: 1 \nserver accepts handled requests\n 1 1 {requests} \n\
+                     Reading: 0 Writing: 1 Waiting: 0 \n"
+                );
+                let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", page.len());
+                stream.write_all((head + &page).as_bytes()).await.unwrap();
+            }
+        });
+        Sampler::new(&Url::parse(&format!("http://{address}/")).unwrap(), address)
+    }
+
+    /// The polls after a load of five answered requests.
+    async fn after(counter: &'static [u64]) -> Vec<StubStatusPoll> {
+        let mut sampler = sampler(counter).await;
+        let (polls_in, mut polls) = mpsc::unbounded_channel();
+        sampler.before().await;
+        sampler.after(None, 5, &polls_in).await;
+        drop(polls_in);
+        let mut all = Vec::new();
+        while let Some(poll) = polls.recv().await {
+            all.push(poll);
+        }
+        all.remove(0);
+        all
+    }
+
+    #[tokio::test]
+    async fn one_poll_after_the_load_is_enough_when_nginx_counted_it() {
+        // Ten before, five answered, and the poll itself.
+        assert_eq!(after(&[10, 16]).await.len(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_counter_that_is_behind_is_asked_again_but_not_for_ever() {
+        assert_eq!(after(&[10, 15, 17]).await.len(), 2);
+        assert_eq!(after(&[10, 12]).await.len(), 3);
+    }
+
+    #[tokio::test]
+    async fn a_counter_that_fell_is_another_nginx_and_not_behind() {
+        assert_eq!(after(&[10, 3]).await.len(), 1);
+    }
+
+    #[tokio::test]
+    async fn polls_before_the_window_get_their_offset_from_its_start() {
+        let mut sampler = sampler(&[10]).await;
+        let (polls_in, mut polls) = mpsc::unbounded_channel();
+        sampler.before().await;
+        let start = Timestamp::now().plus_micros(250_000);
+        let (_window_in, window) = watch::channel(Some(Window::begun(start)));
+        let over = CancellationToken::new();
+        over.cancel();
+        sampler.during(window, &over, &polls_in).await;
+        let before = polls.recv().await.unwrap();
+        assert_eq!(before.moment, PollMoment::Before);
+        assert_eq!(before.offset_us, before.at.as_micros() - start.as_micros());
+        assert!(before.offset_us <= -250_000);
+    }
+}

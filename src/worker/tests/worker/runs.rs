@@ -1,5 +1,6 @@
 //! Jobs that run to their end, against a real nginx and against nothing.
 
+use crate::support::gate::Gate;
 use crate::support::{Bench, closed_url, nginx, nginx_spec, recorded_ok, spec};
 use benchd_model::event::JobEventKind;
 use benchd_model::stub_status::PollMoment;
@@ -47,6 +48,8 @@ async fn a_completed_job_counts_what_nginx_counted() {
         assert!(result.environment.same_host);
         assert!(!result.environment.generator.kernel.is_empty());
         assert_eq!(recorded_ok(&bench.recordings(job).await), 2000);
+        let progress = bench.job(job).await.progress;
+        assert_eq!((progress.ratio, progress.ok, progress.errors), (1.0, 2000, 0));
     }
 }
 
@@ -176,6 +179,22 @@ async fn a_target_that_refuses_connections_gives_a_completed_job() {
     assert_eq!((result.counts.issued, result.counts.connect), (50, 50), "{:?}", result.counts);
     assert_eq!(result.verdict, Verdict::Fail);
     assert_eq!(bench.job(job).await.error, None);
+}
+
+#[tokio::test]
+async fn a_server_that_hangs_gives_timeouts_and_an_end() {
+    // Its page hangs with it.
+    let (bench, gate) = (Bench::new().await, Gate::new().await);
+    let load = json!({"connections": 2, "requests": 4, "timeout": "100ms"});
+    let mut spec = spec(&gate.url, load);
+    spec.target.stub_status = Some(gate.url.clone());
+    let job = bench.post(&spec).await;
+    assert_eq!(bench.run(job).await.unwrap(), JobState::Completed);
+    let result = bench.result(job).await;
+    assert_eq!((result.counts.timeout, result.counts.issued), (4, 4), "{:?}", result.counts);
+    let recordings = bench.recordings(job).await;
+    let polls = &recordings[0].polls;
+    assert!(polls.iter().all(|poll| poll.sent && poll.status.is_none()), "{polls:?}");
 }
 
 #[tokio::test]
