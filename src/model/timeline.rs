@@ -246,7 +246,7 @@ fn poll_at(polls: &[&StubStatusPoll], moment_us: i64) -> Option<(i64, StubStatus
     measured()
         .filter(|(offset, ..)| distance(*offset) <= LATE_US)
         .min_by_key(|(offset, ..)| distance(*offset))
-        .or_else(|| measured().filter(|(offset, ..)| *offset < moment_us).last())
+        .or_else(|| measured().rfind(|(offset, ..)| *offset < moment_us))
         .map(|(offset, _, status)| (offset, status))
 }
 

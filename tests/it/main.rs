@@ -5,6 +5,7 @@ mod ab;
 mod api;
 mod cli;
 mod demo;
+mod docker;
 mod recovery;
 mod safety;
 mod separate_worker;
