@@ -1,11 +1,11 @@
 //! How long connections live, and what is told of their ends.
 
-use crate::support::{Server, load};
+use crate::support::{Server, listener_with_lasting_port, load};
 use benchd_model::Outcome;
 use benchd_model::spec::Protocol;
 use socket2::SockRef;
 use std::io::{Read, Write};
-use std::net::{Shutdown, TcpListener};
+use std::net::Shutdown;
 use std::time::Duration;
 
 const HELLO: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
@@ -103,7 +103,7 @@ fn a_server_that_never_closes_does_not_hold_the_load_up() {
 
 #[test]
 fn a_listener_that_dies_and_returns_costs_its_gap() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let listener = listener_with_lasting_port();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
         let serve = |count: usize| {

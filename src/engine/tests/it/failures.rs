@@ -1,15 +1,15 @@
 //! Every class of failure, each with a reason that a person understands.
 
-use crate::support::{Server, load};
+use crate::support::{Server, listener_with_lasting_port, load};
 use benchd_model::Outcome;
 use socket2::SockRef;
-use std::net::{Shutdown, TcpListener};
+use std::net::Shutdown;
 use std::time::Duration;
 
 #[test]
 fn a_closed_port_refuses_every_attempt() {
     // Bound and not listening: nobody else can take the port meanwhile.
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let listener = listener_with_lasting_port();
     let address = listener.local_addr().unwrap();
     SockRef::from(&listener).shutdown(Shutdown::Read).unwrap();
     let run = load(address, |plan| {
