@@ -115,7 +115,10 @@ impl Drop for Server {
 /// A listener that keeps its port when it is shut down. The kernel gives a
 /// port of its own choice back, so the port is asked for by number.
 pub(crate) fn listener_with_lasting_port() -> TcpListener {
-    let attempt = || TcpListener::bind(TcpListener::bind("127.0.0.1:0")?.local_addr()?);
+    let attempt = || {
+        let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+        TcpListener::bind(address)
+    };
     (0..100).find_map(|_| attempt().ok()).expect("one of a hundred ports is free")
 }
 
