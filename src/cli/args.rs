@@ -133,7 +133,7 @@ pub(crate) struct RequestArgs {
     /// Method [default: GET, or POST with a body]
     #[arg(short = 'm', long, env = "BENCHD_METHOD", value_name = "METHOD")]
     pub(crate) method: Option<String>,
-    /// Header field 'Name: value' (repeatable)
+    /// Header field 'Name: value' (repeatable; one a line in the variable)
     #[arg(
         short = 'H',
         long = "header",
@@ -162,8 +162,8 @@ pub(crate) struct JudgeArgs {
     /// Condition such as 'latency_p99_ms < 500' (repeatable) [default: error_ratio < 0.01]
     #[arg(long, env = "BENCHD_CRITERIA", value_name = "EXPR", value_delimiter = ';')]
     pub(crate) criteria: Vec<String>,
-    /// Label KEY=VALUE to find the job by (repeatable)
-    #[arg(long = "label", env = "BENCHD_LABEL", value_name = "K=V", value_delimiter = ',')]
+    /// Label KEY=VALUE to find the job by (repeatable; one a line in the variable)
+    #[arg(long = "label", env = "BENCHD_LABEL", value_name = "K=V", value_delimiter = '\n')]
     pub(crate) labels: Vec<String>,
     /// Project the job belongs to [default: default]
     #[arg(long, env = "BENCHD_PROJECT", value_name = "NAME")]

@@ -8,7 +8,7 @@ use crate::reconcile;
 use crate::recording::EndReason;
 use crate::result::{LoadResult, RunResult, ServerResult, TrialResult};
 use crate::spec::{DEFAULT_CRITERION, LoadModel};
-use crate::timeline::{cpu_ratio, merged_seconds};
+use crate::timeline::{merged_seconds, share};
 use crate::verdict::{LimitedBy, Validity};
 use crate::{Counts, JobId, JobSpec, JobState, Tally, TrialRecording, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,6 +17,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const GENERATOR_SATURATED: f64 = 0.9;
 /// Below this the window is too short to tell who was the limit.
 const SHORTEST_JUDGED_S: f64 = 1.0;
+/// Above this share of time spent waiting for a processor the reader is told.
+const WAIT_REMARKED: f64 = 0.1;
 /// Foreign requests up to this share of the load are a remark, above it a reason.
 const FOREIGN_TOLERATED: f64 = 0.01;
 
@@ -163,6 +165,7 @@ fn load_result(spec: &JobSpec, trials: &Trials<'_>) -> LoadResult {
 
 fn trial_result(generators: &[&TrialRecording], spec: &JobSpec) -> TrialResult {
     let tally = trial_tally(generators);
+    let threads = threads(generators, spec);
     TrialResult {
         trial: generators.first().map_or(1, |r| r.trial + 1),
         counts: tally.counts,
@@ -171,7 +174,8 @@ fn trial_result(generators: &[&TrialRecording], spec: &JobSpec) -> TrialResult {
         goodput_rps: per_second(tally.good(), &tally),
         error_ratio: tally.error_ratio(),
         latency_ms: tally.latency.summary(),
-        generator_cpu_ratio: cpu_ratio(&tally, threads(generators, spec)),
+        generator_cpu_ratio: share(tally.generator_cpu_us, &tally, threads),
+        generator_wait_ratio: share(tally.generator_wait_us, &tally, threads),
         ended: generators.iter().map(|r| end_of(r)).max_by_key(|e| *e as u8).unwrap_or_default(),
     }
 }
@@ -250,6 +254,11 @@ fn validity(evidence: &Evidence<'_>, result: &RunResult, tally: &Tally) -> Valid
         reasons,
         limited_by,
         generator_cpu_ratio,
+        generator_wait_ratio: result
+            .trials
+            .iter()
+            .filter_map(|t| t.generator_wait_ratio)
+            .reduce(f64::max),
         reconciled: reconciled.reconciled,
     }
 }
@@ -281,6 +290,12 @@ fn notes(evidence: &Evidence<'_>, result: &RunResult) -> Vec<String> {
         notes.push(
             "generator and target share one machine and compete for its processors".to_owned(),
         );
+    }
+    if let Some(wait) = result.validity.generator_wait_ratio.filter(|wait| *wait > WAIT_REMARKED) {
+        notes.push(format!(
+            "the generator's threads waited for a processor {:.0} % of the time, which the latencies include",
+            wait * 100.0
+        ));
     }
     if result.duration_s > 0.0 && result.duration_s < SHORTEST_JUDGED_S {
         notes.push(format!(

@@ -149,6 +149,18 @@ fn a_saturated_generator_is_invalid_but_not_in_a_blink() {
 }
 
 #[test]
+fn a_generator_that_waited_for_a_processor_says_so() {
+    let waiting = Tally { generator_wait_us: 300_000, ..tally(100, 0, 1_000_000) };
+    let result = judge(&spec(&[]), &[recording(vec![second(0, waiting)])]);
+    assert_eq!(result.validity.generator_wait_ratio, Some(0.3));
+    assert!(
+        result.notes.iter().any(|note| note.contains("30 % of the time")),
+        "{:?}",
+        result.notes
+    );
+}
+
+#[test]
 fn a_generator_that_ran_out_of_something_is_invalid() {
     let mut local = tally(100, 0, 1_000_000);
     local.counts.add(Outcome::Local);

@@ -151,6 +151,9 @@ pub struct TrialResult {
     pub latency_ms: LatencySummary,
     /// CPU time of the generator's threads per thread and second, 0 to 1.
     pub generator_cpu_ratio: Option<f64>,
+    /// Time the generator's threads waited for a processor, per thread and
+    /// second, 0 to 1.
+    pub generator_wait_ratio: Option<f64>,
     /// Why it ended.
     pub ended: EndReason,
 }

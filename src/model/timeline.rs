@@ -154,7 +154,7 @@ fn row(
         latency_p99_ms: percentile(99.0),
         latency_max_ms: percentile(100.0),
         received_bytes: tally.bytes.received,
-        generator_cpu_ratio: cpu_ratio(tally, threads),
+        generator_cpu_ratio: share(tally.generator_cpu_us, tally, threads),
         nginx_active: nginx.gauges.map(|s| s.active.saturating_sub(1)),
         nginx_reading: nginx.gauges.map(|s| s.reading),
         nginx_writing: nginx.gauges.map(|s| s.writing.saturating_sub(1)),
@@ -165,10 +165,11 @@ fn row(
     }
 }
 
-/// CPU time per thread and wall second; null when the span is empty.
-pub(crate) fn cpu_ratio(tally: &Tally, threads: u32) -> Option<f64> {
+/// A time that threads spent, per thread and wall second; null when the span
+/// is empty.
+pub(crate) fn share(spent_us: u64, tally: &Tally, threads: u32) -> Option<f64> {
     let available = tally.span_us.saturating_mul(u64::from(threads));
-    (available > 0).then(|| tally.generator_cpu_us as f64 / available as f64)
+    (available > 0).then(|| spent_us as f64 / available as f64)
 }
 
 /// Seconds of all generators of one trial side by side (open connections and

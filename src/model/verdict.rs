@@ -94,6 +94,9 @@ pub struct Validity {
     /// CPU time of the generator's threads per thread and second, 0 to 1; the
     /// highest of the trials.
     pub generator_cpu_ratio: Option<f64>,
+    /// Time the generator's threads waited for a processor, per thread and
+    /// second, 0 to 1; the highest of the trials.
+    pub generator_wait_ratio: Option<f64>,
     /// Whether nginx counted exactly the requests that were sent; null when
     /// there is no stub_status to ask.
     pub reconciled: Option<bool>,
