@@ -3,6 +3,7 @@
 
 use crate::config::App;
 use crate::problem::{Code, Problem};
+use crate::strict_json::Strict;
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use benchd_model::JobId;
@@ -94,7 +95,8 @@ fn parse(body: &[u8]) -> Result<Value, Problem> {
             "the body is empty; a JSON object is expected",
         ));
     }
-    serde_json::from_slice(body).map_err(|error| {
+    let read = serde_json::from_slice(body).map(|Strict(value)| value);
+    read.map_err(|error| {
         let words = error.to_string();
         let reason = words.split(" at line ").next().unwrap_or(&words).to_owned();
         let (line, column) = (error.line(), error.column());

@@ -27,6 +27,7 @@ mod problem;
 mod router;
 mod serve;
 mod service;
+mod strict_json;
 
 pub use config::ServerConfig;
 pub use openapi::openapi_json;

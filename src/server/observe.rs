@@ -7,15 +7,17 @@ use crate::problem::{CONTENT_TYPE_PROBLEM, Code, Problem};
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use http::header::{ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
-use http::header::{TRANSFER_ENCODING, X_CONTENT_TYPE_OPTIONS};
+use http::header::{
+    ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue,
+    X_CONTENT_TYPE_OPTIONS,
+};
 use http::{Method, StatusCode};
 use std::any::Any;
 use std::time::Duration;
 use tokio::time::Instant;
 
 /// How long a handler may take: the longest wait and some.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(75);
+pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(75);
 
 /// Counts and logs. The log has the path, never the query, since that may hold
 /// what somebody meant to keep.
@@ -52,12 +54,16 @@ pub(crate) async fn explain(request: Request, next: Next) -> Response {
     response
 }
 
-/// Gives up on handlers that hang.
-pub(crate) async fn limit_time(request: Request, next: Next) -> Response {
-    match tokio::time::timeout(ANSWER_TIMEOUT, next.run(request)).await {
+/// Gives up on handlers that take longer than `limit`.
+pub(crate) async fn limit_time(
+    State(limit): State<Duration>,
+    request: Request,
+    next: Next,
+) -> Response {
+    match tokio::time::timeout(limit, next.run(request)).await {
         Ok(response) => response,
         Err(_) => {
-            let detail = format!("no answer within {} s", ANSWER_TIMEOUT.as_secs());
+            let detail = format!("no answer within {} s", limit.as_secs_f64());
             Problem::new(Code::Timeout, detail).into_response()
         }
     }
@@ -96,10 +102,10 @@ fn explained(bare: Response, method: &Method, path: &str) -> Response {
         }
         _ => status.canonical_reason().unwrap_or("the request failed").to_lowercase(),
     };
-    for body_field in [CONTENT_TYPE, CONTENT_LENGTH, TRANSFER_ENCODING] {
+    for body_field in [CONTENT_TYPE, CONTENT_LENGTH, CONTENT_ENCODING] {
         fields.remove(body_field);
     }
-    let mut response = Problem::new(Code::of_status(status), detail).into_response();
+    let mut response = Problem::new(Code::of_status(status), detail).status(status).into_response();
     response.headers_mut().extend(fields);
     response
 }
@@ -115,5 +121,63 @@ fn method_name(method: &Method) -> &'static str {
         Method::DELETE => "DELETE",
         Method::OPTIONS => "OPTIONS",
         _ => "OTHER",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{explain, limit_time, panicked};
+    use axum::Router;
+    use axum::body::Body;
+    use axum::middleware::{from_fn, from_fn_with_state};
+    use axum::response::Response;
+    use axum::routing::get;
+    use http::{Request, StatusCode};
+    use http_body_util::BodyExt;
+    use serde_json::Value;
+    use std::time::Duration;
+    use tower::ServiceExt;
+    use tower_http::catch_panic::CatchPanicLayer;
+
+    async fn broken() -> StatusCode {
+        panic!("the secret is hunter2")
+    }
+
+    async fn answer(path: &str) -> (StatusCode, Value) {
+        let teapot = || async { (StatusCode::IM_A_TEAPOT, "no coffee") };
+        let router = Router::new()
+            .route("/broken", get(broken))
+            .route("/hanging", get(std::future::pending::<StatusCode>))
+            .route("/teapot", get(teapot))
+            .layer(from_fn_with_state(Duration::from_millis(1), limit_time))
+            .layer(CatchPanicLayer::custom(panicked))
+            .layer(from_fn(explain));
+        let request = Request::get(path).body(Body::empty()).unwrap();
+        let response: Response = router.oneshot(request).await.unwrap();
+        let status = response.status();
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        (status, serde_json::from_slice(&body).unwrap())
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_a_problem_that_tells_nothing() {
+        let (status, problem) = answer("/broken").await;
+        assert_eq!(
+            (status, &problem["code"]),
+            (StatusCode::INTERNAL_SERVER_ERROR, &"internal".into())
+        );
+        assert!(!problem.to_string().contains("hunter2"), "{problem}");
+    }
+
+    #[tokio::test]
+    async fn a_handler_that_hangs_is_given_up() {
+        let (status, problem) = answer("/hanging").await;
+        assert_eq!((status, &problem["code"]), (StatusCode::GATEWAY_TIMEOUT, &"timeout".into()));
+    }
+
+    #[tokio::test]
+    async fn a_bare_error_becomes_a_problem_with_its_status() {
+        let (status, problem) = answer("/teapot").await;
+        assert_eq!((status, &problem["code"]), (StatusCode::IM_A_TEAPOT, &"bad_request".into()));
     }
 }

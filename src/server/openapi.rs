@@ -44,7 +44,7 @@ single thing that is wrong.\n\n\
 one the service listens on loopback only, and answers no other host name.\n\n\
 **Targets.** Load is a weapon: only loopback may be loaded until a target is registered in \
 `benchd.toml`; link-local and metadata addresses never.",
-        license(name = "MIT OR Apache-2.0"),
+        license(name = "MIT or Apache 2.0", identifier = "MIT OR Apache-2.0"),
     ),
     tags(
         (name = "jobs", description = "Post, follow, cancel and delete measurements."),

@@ -260,6 +260,12 @@ impl Problem {
         self
     }
 
+    /// The same problem under another status of its kind.
+    pub(crate) fn status(mut self, status: StatusCode) -> Self {
+        self.0.document.status = status.as_u16();
+        self
+    }
+
     /// The same problem, asking the client to come back in a second.
     pub(crate) fn retry_soon(self) -> Self {
         self.header(RETRY_AFTER, HeaderValue::from_static("1"))

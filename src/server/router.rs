@@ -60,7 +60,7 @@ pub(crate) fn assemble(app: App) -> Router {
         .route("/docs/{*path}", get(docs::asset))
         .fallback(|| async { StatusCode::NOT_FOUND })
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
-        .layer(from_fn(observe::limit_time))
+        .layer(from_fn_with_state(observe::ANSWER_TIMEOUT, observe::limit_time))
         .layer(from_fn_with_state(app.clone(), auth::require_token))
         .layer(from_fn_with_state(app.clone(), guard::guard))
         .layer(CatchPanicLayer::custom(observe::panicked))

@@ -2,6 +2,8 @@
 //! by resource and verb. Nothing here makes load; jobs are finished through the
 //! store's worker side with recordings made up and assembled by the model.
 
+#![expect(clippy::unwrap_used, reason = "in a test a failed unwrap is the failure")]
+
 mod app;
 mod grafana;
 mod jobs;

@@ -130,6 +130,7 @@ async fn malformed_json_is_told_with_line_and_column() {
         ("{\"a\":1} x", "line 1, column 9"),
         ("{\"a\":1e999}", "line 1, column"),
         ("\u{feff}{}", "line 1, column 1"),
+        ("{\"trials\":1,\n\"trials\":2}", "line 2, column 8: the field \"trials\" is given twice"),
     ] {
         let problem = post_raw(&app, "application/json", body).await.problem(400, "malformed_json");
         assert!(problem["detail"].as_str().unwrap().starts_with(place), "{problem}");

@@ -47,7 +47,7 @@ async fn every_format_has_its_media_type() {
             answer.headers
         );
         assert!(answer.text().contains(piece), "{query} {accept}: {}", answer.text());
-        assert_eq!(answer.header("vary").to_lowercase().matches("accept").count() >= 1, true);
+        assert!(answer.header("vary").to_lowercase().contains("accept"));
     }
 }
 
