@@ -34,7 +34,8 @@ CREATE TABLE jobs (
 
 -- The queue. The first index is the lock itself.
 CREATE UNIQUE INDEX jobs_one_running_per_host ON jobs (target_host) WHERE state = 'running';
-CREATE INDEX jobs_queue ON jobs (id) WHERE state = 'queued';
+-- (The state in the key is what makes SQLite see that it can serve the order.)
+CREATE INDEX jobs_queue ON jobs (state, id) WHERE state = 'queued';
 CREATE INDEX jobs_queue_by_host ON jobs (target_host, id) WHERE state = 'queued';
 
 -- The history, newest first, by each filter.

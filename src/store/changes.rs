@@ -66,10 +66,10 @@ impl Changes {
     /// taken), or after `at_most`. It may resolve without a change that matters
     /// to the caller, or without any.
     pub async fn wait(&mut self, at_most: Duration) {
-        match tokio::time::timeout(at_most, self.receiver.changed()).await {
+        let outcome = tokio::time::timeout(at_most, self.receiver.changed()).await;
+        if let Ok(Err(_)) = outcome {
             // The store is gone: nothing will change any more, the time still passes.
-            Ok(Err(_)) => tokio::time::sleep(at_most).await,
-            Ok(Ok(())) | Err(_) => {}
+            tokio::time::sleep(at_most).await;
         }
     }
 }

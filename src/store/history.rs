@@ -128,31 +128,38 @@ impl Store {
     }
 }
 
+const COUNT_BEFORE: &str = "SELECT COUNT(*) FROM jobs WHERE state = 'queued' AND id < $1";
+
 /// How many queued jobs come before each queued one of `rows`.
 pub(crate) async fn positions(
     store: &Store,
     rows: &[JobRow],
 ) -> Result<BTreeMap<Uuid, u64>, StoreError> {
-    // A job that a worker takes between the two reads was next.
+    // A job that a worker takes between the reads was next.
     let mut found: BTreeMap<Uuid, u64> =
         rows.iter().filter(|row| row.is_queued()).map(|row| (row.id, 0)).collect();
-    if found.is_empty() {
+    let bounds = found.first_key_value().zip(found.last_key_value());
+    let Some((first, last)) = bounds.map(|((first, _), (last, _))| (*first, *last)) else {
         return Ok(found);
-    }
-    let counted: Vec<(Uuid, i64)> = on_backend!(store, |db| {
+    };
+    // Counting is cheap, numbering is not: only what the page spans is numbered.
+    let (before, numbered): (i64, Vec<(Uuid, i64)>) = on_backend!(store, |db| {
+        let before = sqlx::query_scalar(COUNT_BEFORE).bind(first).fetch_one(db.reader()).await?;
         let mut query = QueryBuilder::new(
-            "SELECT id, position FROM (SELECT id, ROW_NUMBER() OVER (ORDER BY id) - 1 AS position \
-             FROM jobs WHERE state = 'queued') AS waiting WHERE id IN (",
+            "SELECT id, number FROM (SELECT id, ROW_NUMBER() OVER (ORDER BY id) - 1 AS number \
+             FROM jobs WHERE state = 'queued' AND id >= ",
         );
+        query.push_bind(first).push(" AND id <= ").push_bind(last);
+        query.push(") AS spanned WHERE id IN (");
         let mut ids = query.separated(", ");
         for id in found.keys() {
             ids.push_bind(*id);
         }
         ids.push_unseparated(")");
-        query.build_query_as().fetch_all(db.reader()).await?
+        (before, query.build_query_as().fetch_all(db.reader()).await?)
     });
-    for (id, position) in counted {
-        found.insert(id, position.cast_unsigned());
+    for (id, number) in numbered {
+        found.insert(id, (before + number).cast_unsigned());
     }
     Ok(found)
 }

@@ -1,5 +1,6 @@
 //! The store from outside, on both databases. Bodies are written once; `on_both`
 //! makes a test of each database from every one.
+#![expect(clippy::unwrap_used, reason = "test code; clippy only knows the test functions as such")]
 
 #[path = "../../../../tests/support/postgres.rs"]
 mod postgres;
