@@ -31,7 +31,7 @@ pub enum Progress {
     },
     /// A second of the window is over on every thread. Each is told once, in
     /// order; together they are the whole run.
-    Second(SecondRecord),
+    Second(Box<SecondRecord>),
 }
 
 /// What remains when a run is over.
@@ -233,7 +233,7 @@ impl<'a> Watch<'a> {
                 Ok(_) | Err(RecvTimeoutError::Disconnected) => return Err(EngineError::Panicked),
             }
             while let Some(second) = self.merger.next() {
-                (self.progress)(Progress::Second(second));
+                (self.progress)(Progress::Second(Box::new(second)));
             }
         }
         self.cool_down();

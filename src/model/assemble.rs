@@ -123,7 +123,7 @@ fn figures(evidence: &Evidence<'_>, trials: &Trials<'_>, tally: &Tally) -> RunRe
         tls_ms: tally.tls.summary(),
         ttfb_ms: tally.ttfb.summary(),
         service_ms: tally.service.summary(),
-        lateness_ms: crate::Histogram::new().summary(),
+        lateness_ms: crate::Histogram::default().summary(),
         ended: ended(trials, spec.trials, evidence.state),
         server: ServerResult {
             software: software.clone(),

@@ -1,9 +1,11 @@
 //! A latency distribution: HDR, three significant digits, 1 µs to 1 h, with
 //! exact minimum, maximum, sum and sum of squares beside the buckets.
 
+mod buckets;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use hdrhistogram::serialization::{Deserializer as HdrDeserializer, Serializer as _, V2Serializer};
+use buckets::Buckets;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::time::Duration;
 use utoipa::ToSchema;
@@ -15,7 +17,7 @@ pub const HIGHEST_US: u64 = 3_600_000_000;
 /// percentiles never are.
 #[derive(Clone, Debug)]
 pub struct Histogram {
-    buckets: hdrhistogram::Histogram<u64>,
+    buckets: Buckets,
     min_us: u64,
     max_us: u64,
     sum_us: u64,
@@ -23,8 +25,9 @@ pub struct Histogram {
 }
 
 impl Default for Histogram {
+    /// An empty distribution that takes no room until something is recorded.
     fn default() -> Self {
-        Self::new()
+        Self { buckets: Buckets::default(), min_us: u64::MAX, max_us: 0, sum_us: 0, sum_squares: 0 }
     }
 }
 
@@ -32,7 +35,7 @@ impl PartialEq for Histogram {
     fn eq(&self, other: &Self) -> bool {
         self.sum_us == other.sum_us
             && self.sum_squares == other.sum_squares
-            && self.buckets == other.buckets
+            && self.buckets.in_use().eq(other.buckets.in_use())
     }
 }
 
@@ -41,16 +44,14 @@ impl Histogram {
     /// so that recording never allocates.
     #[must_use]
     pub fn new() -> Self {
-        let buckets = hdrhistogram::Histogram::new_with_bounds(1, HIGHEST_US, 3)
-            .expect("the bounds are constants that the histogram accepts");
-        Self { buckets, min_us: u64::MAX, max_us: 0, sum_us: 0, sum_squares: 0 }
+        Self { buckets: Buckets::dense(), ..Self::default() }
     }
 
     /// Records one value in microseconds.
     #[inline]
     pub fn record_us(&mut self, micros: u64) {
         let micros = micros.min(HIGHEST_US);
-        self.buckets.saturating_record(micros);
+        self.buckets.record(micros);
         self.min_us = self.min_us.min(micros);
         self.max_us = self.max_us.max(micros);
         self.sum_us = self.sum_us.saturating_add(micros);
@@ -69,7 +70,7 @@ impl Histogram {
         if other.is_empty() {
             return;
         }
-        self.buckets.add(&other.buckets).expect("all histograms share one range");
+        self.buckets.add(&other.buckets);
         self.min_us = self.min_us.min(other.min_us);
         self.max_us = self.max_us.max(other.max_us);
         self.sum_us = self.sum_us.saturating_add(other.sum_us);
@@ -85,6 +86,11 @@ impl Histogram {
         self.sum_squares = 0;
     }
 
+    /// Gives up the room that recording needs, once nothing more is recorded.
+    pub fn compact(&mut self) {
+        self.buckets.compact();
+    }
+
     /// How many values were recorded.
     #[must_use]
     pub fn len(&self) -> u64 {
@@ -94,7 +100,7 @@ impl Histogram {
     /// True when nothing was recorded.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.buckets.is_empty()
     }
 
     /// The smallest value in microseconds, exact.
@@ -142,18 +148,22 @@ impl Histogram {
     /// exact minimum and maximum. `percent` is 0 to 100.
     #[must_use]
     pub fn percentile_us(&self, percent: f64) -> Option<u64> {
-        if self.is_empty() {
-            return None;
-        }
-        let value = self.buckets.value_at_quantile(percent / 100.0);
+        let total = self.len();
+        // A product such as 99.9 · 1000 may come out a hair above its rank.
+        let exact = percent * total as f64 / 100.0;
+        let rank = ((exact * (1.0 - 4.0 * f64::EPSILON)).ceil() as u64).clamp(1, total.max(1));
+        let mut below = 0;
+        let reaches = |(value, count): (u64, u64)| {
+            below += count;
+            (below >= rank).then_some(value)
+        };
+        let value = self.buckets.in_use().find_map(reaches)?;
         Some(value.clamp(self.min_us, self.max_us))
     }
 
     /// Buckets with their counts, ascending: (highest value in µs, count).
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.buckets.iter_recorded().map(|step| {
-            (step.value_iterated_to().clamp(self.min_us, self.max_us), step.count_at_value())
-        })
+        self.buckets.in_use().map(|(value, count)| (value.clamp(self.min_us, self.max_us), count))
     }
 
     /// The summary that results show, in milliseconds.
@@ -181,11 +191,7 @@ impl Histogram {
     /// The HDR V2 encoding of the buckets (uncompressed).
     #[must_use]
     pub fn to_v2(&self) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        V2Serializer::new()
-            .serialize(&self.buckets, &mut bytes)
-            .expect("writing to memory does not fail");
-        bytes
+        self.buckets.to_v2()
     }
 }
 
@@ -223,19 +229,17 @@ impl Serialize for Histogram {
 impl<'de> Deserialize<'de> for Histogram {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         use serde::de::Error;
-        let mut histogram = Self::new();
         let Some(stored) = Option::<Stored>::deserialize(deserializer)? else {
-            return Ok(histogram);
+            return Ok(Self::default());
         };
         let bytes = STANDARD.decode(&stored.v2).map_err(D::Error::custom)?;
-        let buckets: hdrhistogram::Histogram<u64> =
-            HdrDeserializer::new().deserialize(&mut bytes.as_slice()).map_err(D::Error::custom)?;
-        histogram.buckets.add(buckets).map_err(D::Error::custom)?;
-        histogram.min_us = stored.min;
-        histogram.max_us = stored.max;
-        histogram.sum_us = stored.sum;
-        histogram.sum_squares = stored.squares.parse().map_err(D::Error::custom)?;
-        Ok(histogram)
+        Ok(Self {
+            buckets: Buckets::from_v2(&bytes).map_err(D::Error::custom)?,
+            min_us: stored.min,
+            max_us: stored.max,
+            sum_us: stored.sum,
+            sum_squares: stored.squares.parse().map_err(D::Error::custom)?,
+        })
     }
 }
 
@@ -315,6 +319,31 @@ mod tests {
         left.merge(&right);
         assert_eq!(left, of(&[1, 500, 20_000, 3, 9_999_999]));
         assert_eq!((left.min_us(), left.max_us()), (Some(1), Some(9_999_999)));
+    }
+
+    #[test]
+    fn ranks_are_exact_where_products_are_not() {
+        let histogram = of(&(1..=1000).collect::<Vec<u64>>());
+        for (percent, value) in [(99.9, 999), (99.0, 990), (0.1, 1), (50.0, 500), (99.95, 1000)] {
+            assert_eq!(histogram.percentile_us(percent), Some(value), "{percent}");
+        }
+    }
+
+    #[test]
+    fn a_compact_one_says_the_same_and_takes_more() {
+        let mut compact = of(&[1, 500, 500, 20_000, 9_999_999]);
+        let dense = compact.clone();
+        compact.compact();
+        assert_eq!(compact, dense);
+        assert_eq!(compact.summary(), dense.summary());
+        assert_eq!(compact.to_v2(), dense.to_v2());
+        compact.record_us(7);
+        compact.merge(&dense);
+        assert_eq!(compact.len(), 11);
+        assert_eq!(compact.percentile_us(1.0), Some(1));
+        let mut nothing = Histogram::default();
+        nothing.merge(&compact);
+        assert_eq!(nothing, compact);
     }
 
     #[test]

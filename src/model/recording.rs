@@ -120,6 +120,20 @@ impl Tally {
         self.generator_wait_us += other.generator_wait_us;
     }
 
+    /// Gives up the room that recording needs, once nothing more is added.
+    pub fn compact(&mut self) {
+        for histogram in [
+            &mut self.latency,
+            &mut self.service,
+            &mut self.ttfb,
+            &mut self.connect,
+            &mut self.tls,
+            &mut self.failed,
+        ] {
+            histogram.compact();
+        }
+    }
+
     /// The span in seconds.
     #[must_use]
     pub fn span_s(&self) -> f64 {

@@ -50,16 +50,17 @@ pub struct WorkerConfig {
 }
 
 impl WorkerConfig {
-    /// The usual worker of this process: a lease of 20 seconds, four jobs at
-    /// once, five minutes of patience with the store, a spool folder in the
-    /// system's temporary folder.
+    /// The usual worker of this process: a lease of 20 seconds, one job at a
+    /// time (two loads on one generator would disturb each other), five minutes
+    /// of patience with the store, a spool folder in the system's temporary
+    /// folder.
     #[must_use]
     pub fn new(policy: Arc<TargetPolicy>) -> Self {
         Self {
             name: worker_name(),
             policy,
             lease: Duration::from_secs(20),
-            at_once: 4,
+            at_once: 1,
             keep_trying: Duration::from_secs(300),
             spool: std::env::temp_dir().join("benchd-spool"),
         }

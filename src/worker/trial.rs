@@ -135,7 +135,7 @@ impl<'a> Scribe<'a> {
                         self.started(at.as_micros());
                         window.send_replace(Some(Window::begun(at)));
                     }
-                    Some(Progress::Second(second)) => self.second(second),
+                    Some(Progress::Second(second)) => self.second(*second),
                     None => return,
                 },
             }

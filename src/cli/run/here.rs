@@ -7,6 +7,7 @@ use crate::exit::{Exit, Stop};
 use crate::follow::Progress;
 use crate::local;
 use anyhow::Context as _;
+use benchd_model::event::JobEventKind;
 use benchd_model::policy::{RegisteredTarget, TargetPolicy};
 use benchd_model::{JobId, JobSpec, Timestamp};
 use benchd_report::{Format, Report, render, render_table};
@@ -42,11 +43,13 @@ pub(super) async fn run(
         })
         .await?;
     let worker = Worker::new(store.clone(), WorkerConfig::new(Arc::new(policy)));
-    let (ended, followed) =
-        tokio::join!(worker.run_one(id, shutdown), follow(&store, id, &mut progress));
+    let running = async { worker.run_one(id, shutdown).await.map_err(anyhow::Error::from) };
+    let following = async { Ok(follow(&store, id, &mut progress).await) };
+    // A job that could not be stored to its end never tells its last event:
+    // its error ends the following, too.
+    let joined = tokio::try_join!(running, following);
     progress.finish();
-    let state = ended?;
-    followed?;
+    let (state, ()) = joined?;
     print_report(&store, id, format).await?;
     let job = store.job(id).await?.context("the job was deleted while it ran")?;
     Ok(Exit::of_job(state, job.verdict))
@@ -61,17 +64,22 @@ async fn check_target(spec: &JobSpec, policy: &TargetPolicy) -> anyhow::Result<(
     })
 }
 
-/// Tells the progress what the job's events say, until the last one.
-async fn follow(store: &Store, id: JobId, progress: &mut Progress) -> anyhow::Result<()> {
+/// Tells the progress what the job's events say, until the last one. A store
+/// that is away for a while is the worker's to deal with, not a reason to stop.
+async fn follow(store: &Store, id: JobId, progress: &mut Progress) {
     const AT_MOST: Duration = Duration::from_millis(250);
     const PAGE: u32 = 1000;
     let mut last = 0;
     loop {
-        for event in store.events_after(id, last, PAGE).await? {
+        let events = store.events_after(id, last, PAGE).await.unwrap_or_else(|error| {
+            tracing::debug!("no events: {error}");
+            Vec::new()
+        });
+        for event in events {
             last = event.sequence;
             progress.event(&event.kind);
-            if matches!(event.kind, benchd_model::event::JobEventKind::Finished { .. }) {
-                return Ok(());
+            if matches!(event.kind, JobEventKind::Finished { .. }) {
+                return;
             }
         }
         store.changed(AT_MOST).await;

@@ -56,10 +56,11 @@ impl Merger {
         }
         let index = self.next;
         self.next += 1;
-        let pending = self.pending.remove(&index).unwrap_or_default();
+        let mut pending = self.pending.remove(&index).unwrap_or_default();
         for (thread, open) in pending.open {
             self.open[thread] = open;
         }
+        pending.tally.compact();
         let connections_open = self.open.iter().sum();
         Some(SecondRecord { index, connections_open, tally: pending.tally })
     }

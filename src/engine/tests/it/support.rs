@@ -207,7 +207,7 @@ pub(crate) fn load_until(plan: &Plan, stop: &Stop, seen: &mut dyn FnMut(&Progres
             Progress::Started { at } => measured.started = Some(at),
             Progress::Second(second) => {
                 measured.total.merge(&second.tally);
-                measured.seconds.push(second);
+                measured.seconds.push(*second);
             }
         }
     })
