@@ -77,13 +77,13 @@ impl TargetPolicy {
         self.entry_for(url).and_then(|target| target.max_connections)
     }
 
+    /// The entry whose rules hold for `url`: any path of a target's origin, and
+    /// the very page that a target is registered with, whatever its port.
     fn entry_for(&self, url: &Url) -> Option<&RegisteredTarget> {
         self.targets.iter().find(|target| {
-            Url::parse(&target.url).is_ok_and(|known| {
-                known.scheme() == url.scheme()
-                    && known.host() == url.host()
-                    && known.port_or_known_default() == url.port_or_known_default()
-            })
+            let page = target.stub_status.as_deref().map(Url::parse);
+            page.is_some_and(|page| page.as_ref() == Ok(url))
+                || Url::parse(&target.url).is_ok_and(|known| known.origin() == url.origin())
         })
     }
 }
@@ -249,6 +249,14 @@ mod tests {
         assert!(check(&listed, "http://shop.internal:9090/", "10.1.2.3").is_err());
         assert!(check(&listed, "https://shop.internal:8080/", "10.1.2.3").is_err());
         assert!(check(&registered("http://shop/", &[]), "http://shop/", "93.184.216.34").is_ok());
+    }
+
+    #[test]
+    fn a_registered_status_page_follows_its_target_on_any_port() {
+        let mut policy = registered("http://shop/", &["10.1.0.0/16"]);
+        policy.targets[0].stub_status = Some("http://shop:8081/status".into());
+        assert!(check(&policy, "http://shop:8081/status", "10.1.2.3").is_ok());
+        assert!(check(&policy, "http://shop:8081/other", "10.1.2.3").is_err());
     }
 
     #[test]

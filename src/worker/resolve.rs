@@ -96,20 +96,9 @@ pub(crate) async fn stub_status(
 ) -> Result<(Url, SocketAddr), ResolveError> {
     let url = parse(text)?;
     let addresses = lookup(&url).await?;
-    policy.check(&page_owner(policy, text, &url), &ips(&addresses))?;
+    policy.check(&url, &ips(&addresses))?;
     let address = one_family(addresses).await.first().copied();
     Ok((url, address.ok_or_else(|| ResolveError::NoHost(text.to_owned()))?))
-}
-
-/// The URL whose rules hold for a status page: a page that a target is
-/// registered with may stand on another port and follows its target's rules.
-fn page_owner(policy: &TargetPolicy, text: &str, url: &Url) -> Url {
-    policy
-        .targets
-        .iter()
-        .find(|target| target.stub_status.as_deref() == Some(text))
-        .and_then(|target| Url::parse(&target.url).ok())
-        .unwrap_or_else(|| url.clone())
 }
 
 fn parse(text: &str) -> Result<Url, ResolveError> {
