@@ -35,7 +35,7 @@ pub(crate) struct LatestRow {
     tag = "grafana",
     operation_id = "grafana_latest",
     params(
-        ("metric" = String, Query, description = "A metric of the catalogue, such as `latency_p99_ms`.", example = "latency_p99_ms"),
+        ("metric" = String, Query, min_length = 1, description = "A metric of the catalogue, such as `latency_p99_ms`.", example = "latency_p99_ms"),
         ("project" = Option<String>, Query, description = "Only of this project."),
     ),
     responses(

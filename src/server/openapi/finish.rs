@@ -48,13 +48,19 @@ pub(super) fn finish(document: &mut Value) {
     for name in COMPLETE {
         all_required(&mut components["schemas"][name]);
     }
-    document["security"] = json!([{"bearer": []}]);
+    // Both shapes are arrays, and an empty one is either.
+    let rows =
+        components["schemas"]["SeriesRows"].as_object_mut().expect("series rows are described");
+    let shapes = rows.remove("oneOf").expect("rows have two shapes");
+    rows.insert("anyOf".to_owned(), shapes);
+    // A service without a token, on loopback, asks for none.
+    document["security"] = json!([{"bearer": []}, {}]);
 }
 
 /// A parameter may be left out, but there is no way to write null in a query.
 fn plain_parameters(operation: &mut Value) {
-    let Some(parameters) = operation["parameters"].as_array_mut() else { return };
-    for parameter in parameters {
+    let parameters = operation.get_mut("parameters").and_then(Value::as_array_mut);
+    for parameter in parameters.into_iter().flatten() {
         let schema = &mut parameter["schema"];
         if let Some(types) = schema["type"].as_array() {
             schema["type"] = types.iter().find(|t| *t != "null").cloned().unwrap_or_default();

@@ -36,7 +36,7 @@ const MAX_KEY: usize = 255;
     tag = "jobs",
     operation_id = "create_job",
     params(
-        ("Idempotency-Key" = Option<String>, Header, max_length = 257,
+        ("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 255, pattern = "^[!-~]+$",
          description = "Up to 255 visible characters, bare or in double quotes."),
         ("Prefer" = Option<String>, Header, description = "`wait=N`: answer when the job ended, at the latest after N seconds (at most 50)."),
     ),

@@ -28,16 +28,16 @@ const MAX_LIMIT: u32 = 1000;
     tag = "jobs",
     operation_id = "list_jobs",
     params(
-        ("project" = Option<String>, Query, description = "The project.", example = "shop"),
-        ("scenario" = Option<String>, Query, description = "The scenario.", example = "home page"),
-        ("target" = Option<String>, Query, description = "The target's URL, its host, or the name it is registered under."),
+        ("project" = Option<String>, Query, min_length = 1, description = "The project.", example = "shop"),
+        ("scenario" = Option<String>, Query, min_length = 1, description = "The scenario.", example = "home page"),
+        ("target" = Option<String>, Query, min_length = 1, description = "The target's URL, its host, or the name it is registered under."),
         ("state" = Option<JobState>, Query, description = "The state."),
         ("verdict" = Option<Verdict>, Query, description = "The verdict."),
         ("label.KEY" = Option<String>, Query, description = "The value of label KEY, such as `label.branch=main`; may be given for several keys."),
-        ("since" = Option<String>, Query, description = "Posted at this time or later: RFC 3339 or epoch milliseconds.", example = "2026-11-30T00:00:00Z"),
-        ("until" = Option<String>, Query, description = "Posted before this time."),
+        ("since" = Option<String>, Query, min_length = 1, description = "Posted at this time or later: RFC 3339 or epoch milliseconds.", example = "2026-11-30T00:00:00Z"),
+        ("until" = Option<String>, Query, min_length = 1, description = "Posted before this time."),
         ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Jobs on a page; 50 when not given."),
-        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before."),
+        ("cursor" = Option<String>, Query, min_length = 1, description = "`next_cursor` of the page before."),
     ),
     responses(
         (status = 200, description = "A page.", body = JobList, headers(

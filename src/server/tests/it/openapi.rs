@@ -96,6 +96,8 @@ fn every_operation_is_described_whole() {
                 "{name}: {part}"
             );
         }
+        let parts = operation.as_object().unwrap();
+        assert!(parts.values().all(|part| !part.is_null()), "{name}: {parts:?}");
         assert_eq!(operation["tags"].as_array().unwrap().len(), 1, "{name}");
         assert!(ids.insert(operation["operationId"].to_string()), "{name}: the id is used twice");
         for parameter in operation["parameters"].as_array().into_iter().flatten() {
