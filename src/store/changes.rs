@@ -79,17 +79,26 @@ fn announce(sender: &watch::Sender<u64>) {
 }
 
 async fn keep_listening(pool: PgPool, sender: watch::Sender<u64>) {
+    let mut heard = true;
     loop {
-        if let Err(error) = listen(&pool, &sender).await {
-            tracing::warn!(%error, "lost the connection that listens for changes");
+        if let Err(error) = listen(&pool, &sender, &mut heard).await {
+            // Once per outage, not once per attempt.
+            if std::mem::take(&mut heard) {
+                tracing::warn!(%error, "cannot hear of changes by other processes, trying again");
+            }
         }
         tokio::time::sleep(RECONNECT_AFTER).await;
     }
 }
 
-async fn listen(pool: &PgPool, sender: &watch::Sender<u64>) -> Result<(), sqlx::Error> {
+async fn listen(
+    pool: &PgPool,
+    sender: &watch::Sender<u64>,
+    heard: &mut bool,
+) -> Result<(), sqlx::Error> {
     let mut listener = PgListener::connect_with(pool).await?;
     listener.listen(CHANNEL).await?;
+    *heard = true;
     loop {
         // Also at first, and after a lost connection (None): whatever happened
         // while nobody listened was missed.

@@ -131,6 +131,10 @@ async fn open_file(path: &Path, shown: &str) -> Result<SqliteBackend, StoreError
             reason: format!("cannot make the folder {}: {error}", folder.display()),
         })?;
     }
+    make_private_file(path).map_err(|error| StoreError::Open {
+        address: shown.to_owned(),
+        reason: format!("cannot make the file: {error}"),
+    })?;
     let mut attempt = 1;
     loop {
         match try_open_file(path, shown).await {
@@ -141,6 +145,19 @@ async fn open_file(path: &Path, shown: &str) -> Result<SqliteBackend, StoreError
             }
             outcome => return outcome,
         }
+    }
+}
+
+/// Job specs may hold credentials for their targets, so a new file is its
+/// owner's alone; SQLite gives its log the same permissions.
+fn make_private_file(path: &Path) -> std::io::Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error),
+        Ok(_) | Err(_) => Ok(()),
     }
 }
 

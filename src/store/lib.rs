@@ -87,7 +87,9 @@ impl Store {
         Ok(())
     }
 
-    /// What changes from now on.
+    /// What changes from now on. With Postgres that includes what other
+    /// processes do; with SQLite only this process is heard, so waits should be
+    /// bounded where another may write, too.
     #[must_use]
     pub fn changes(&self) -> Changes {
         self.inner.announcer.changes()
