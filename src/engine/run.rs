@@ -15,6 +15,7 @@ use benchd_model::recording::EndReason;
 use benchd_model::{SecondRecord, Timestamp, TrialEnd};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -70,6 +71,7 @@ pub fn run(
     let shared = Arc::new(Shared {
         prepared,
         stop: stop.clone(),
+        abandoned: AtomicBool::new(false),
         clock: Clock::start(),
         pool: plan.requests.map(|requests| Pool::new(requests, threads)),
         first_response: OnceLock::new(),
@@ -90,7 +92,7 @@ pub fn run(
     } else {
         crew.dismiss()?;
     }
-    Ok(crew.sum_up(&shared))
+    Ok(crew.sum_up())
 }
 
 fn window(plan: &Plan, now: Nanos) -> Window {
@@ -99,8 +101,10 @@ fn window(plan: &Plan, now: Nanos) -> Window {
     Window { start, end, grace_end: end.saturating_add(nanos(plan.grace)) }
 }
 
-/// The generator threads, from the coordinator's side.
+/// The generator threads, from the coordinator's side. However it is dropped,
+/// none of them goes on.
 struct Crew {
+    shared: Arc<Shared>,
     orders: Vec<Sender<Order>>,
     reports: Receiver<(u32, Report)>,
     /// The ends of the threads that have finished.
@@ -111,8 +115,13 @@ struct Crew {
 impl Crew {
     fn start(shared: &Arc<Shared>) -> Result<Self, EngineError> {
         let (reporting, reports) = channel();
-        let mut crew =
-            Self { orders: Vec::new(), reports, ends: BTreeMap::new(), threads: Vec::new() };
+        let mut crew = Self {
+            shared: shared.clone(),
+            orders: Vec::new(),
+            reports,
+            ends: BTreeMap::new(),
+            threads: Vec::new(),
+        };
         for thread in 0..shared.prepared.threads {
             let (orders, receiver) = channel();
             let (shared, reporter) = (shared.clone(), Reporter::new(thread, reporting.clone()));
@@ -122,7 +131,6 @@ impl Crew {
                 drop(farewell);
             };
             let named = std::thread::Builder::new().name(format!("benchd-load-{thread}"));
-            // Threads that run already end when their orders are dropped.
             crew.threads.push(named.spawn(work).map_err(EngineError::Thread)?);
             crew.orders.push(orders);
         }
@@ -161,7 +169,8 @@ impl Crew {
         Ok(())
     }
 
-    fn sum_up(self, shared: &Shared) -> Run {
+    fn sum_up(mut self) -> Run {
+        let shared = self.shared.clone();
         let mut end = TrialEnd {
             reason: shared.stop.requested().unwrap_or(EndReason::Completed),
             driver: tokio::NAME.to_owned(),
@@ -172,7 +181,7 @@ impl Crew {
         };
         let mut rows = Vec::new();
         let mut notes = BTreeSet::new();
-        for thread in self.ends.into_values() {
+        for thread in std::mem::take(&mut self.ends).into_values() {
             end.opened_before += thread.opened_before;
             end.warmup.merge(&thread.warmup);
             for (reason, count) in thread.reasons {
@@ -184,11 +193,18 @@ impl Crew {
         end.notes = notes.into_iter().collect();
         rows.sort_by_key(|row: &Row| row.start_us);
         rows.truncate(shared.prepared.plan.keep_rows);
-        for thread in self.threads {
-            // It has reported its end already; there is nothing more to learn.
+        Run { end, rows }
+    }
+}
+
+impl Drop for Crew {
+    fn drop(&mut self) {
+        self.shared.abandoned.store(true, Ordering::Relaxed);
+        self.orders.clear();
+        for thread in self.threads.drain(..) {
+            // How it ended is known by its last report.
             thread.join().ok();
         }
-        Run { end, rows }
     }
 }
 

@@ -7,7 +7,7 @@ use crate::descriptors::Descriptors;
 use crate::prepared::Prepared;
 use crate::stop::Stop;
 use benchd_model::recording::FirstResponse;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// Shared by the threads of one run.
@@ -15,11 +15,20 @@ use std::sync::{Arc, OnceLock};
 pub(crate) struct Shared {
     pub(crate) prepared: Prepared,
     pub(crate) stop: Stop,
+    /// The coordinator is gone; nobody wants the load any more.
+    pub(crate) abandoned: AtomicBool,
     pub(crate) clock: Clock,
     pub(crate) pool: Option<Arc<Pool>>,
     pub(crate) first_response: OnceLock<FirstResponse>,
     pub(crate) gauge: Gauge,
     pub(crate) descriptors: Descriptors,
+}
+
+impl Shared {
+    /// The run is to end now, whatever is left to do.
+    pub(crate) fn must_stop(&self) -> bool {
+        self.stop.requested().is_some() || self.abandoned.load(Ordering::Relaxed)
+    }
 }
 
 /// When a run warms up and measures. All threads get the same one.

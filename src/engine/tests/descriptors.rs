@@ -1,6 +1,8 @@
 //! The limit on open files belongs to the whole process, so this test has one
 //! to itself.
 
+#![expect(clippy::unwrap_used, reason = "a step that fails must end the test")]
+
 use benchd_engine::{HeaderDefaults, Plan, Progress, RequestPlan, Stop, run};
 use benchd_model::Tally;
 use benchd_model::spec::Protocol;

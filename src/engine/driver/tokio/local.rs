@@ -12,9 +12,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 use tokio::sync::{Notify, Semaphore};
 
-/// Connects outstanding at the same time. Half of nginx's backlog of 511, so
-/// that a burst does not end in dropped SYNs and their retransmissions.
-const OUTSTANDING_CONNECTS: usize = 256;
+/// Connects of the whole run outstanding at the same time before the window:
+/// half of nginx's backlog of 511, so that opening does not end in dropped SYNs
+/// and their retransmissions. Within the window nothing is paced: what a full
+/// backlog does to its users is a part of the measurement.
+const OUTSTANDING_CONNECTS: u32 = 256;
 
 /// The one receive buffer of a thread.
 const RECEIVE_BUFFER: usize = 64 * 1024;
@@ -40,6 +42,8 @@ pub(super) struct Local {
     window_over: Cell<bool>,
     /// Slots that have work to do.
     busy: Cell<usize>,
+    /// A slot has panicked: nothing it would have counted can be trusted.
+    broken: Cell<bool>,
     rest: Notify,
 }
 
@@ -58,13 +62,14 @@ impl Local {
                 prepared.speaks_http10(),
             )),
             buffer: RefCell::new(vec![0; RECEIVE_BUFFER].into_boxed_slice()),
-            pacer: Semaphore::new(OUTSTANDING_CONNECTS),
+            pacer: Semaphore::new((OUTSTANDING_CONNECTS / prepared.threads).max(1) as usize),
             open,
             fins_missed: Cell::new(0),
             timeout: nanos(prepared.plan.timeout),
             window: Cell::new(None),
             window_over: Cell::new(false),
             busy: Cell::new(share.len()),
+            broken: Cell::new(false),
             rest: Notify::new(),
             shared,
         }
@@ -104,12 +109,20 @@ impl Local {
     /// Resolves when the last slot rests.
     pub(super) async fn rested(&self) {
         self.rest.notified().await;
+        assert!(!self.broken.get(), "a connection's task panicked");
+    }
+
+    /// Makes the thread end in a panic, too: the runtime keeps those of its
+    /// tasks to itself.
+    pub(super) fn slot_panicked(&self) {
+        self.broken.set(true);
+        self.rest.notify_one();
     }
 
     /// Everything that depends on time alone. True when the stage is over
     /// whatever the slots are doing.
     pub(super) fn tick(&self) -> bool {
-        if self.shared.stop.requested().is_some() {
+        if self.shared.must_stop() {
             return true;
         }
         let now = self.now();
@@ -125,7 +138,7 @@ impl Local {
 
     /// Counts what is in flight as aborted and closes the books.
     pub(super) fn finish(&self) -> ThreadEnd {
-        let stopped = self.shared.stop.requested().is_some();
+        let stopped = self.shared.must_stop();
         let mut recorder = self.recorder.borrow_mut();
         let aborted = self.slots.in_flight(Flight::Measured);
         recorder.abort(aborted, self.slots.in_flight(Flight::Warmup));

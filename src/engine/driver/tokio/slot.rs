@@ -1,11 +1,10 @@
 //! One closed-loop user: a connection, and one attempt after the other on it.
 
 use super::connect::{Connection, connect};
-use super::exchange::Attempt;
+use super::exchange::Talk;
 use super::local::Local;
 use super::transport::Idle;
 use crate::clock::Nanos;
-use crate::http1::Response;
 use crate::record::Exchange;
 use benchd_model::Outcome;
 use std::borrow::Cow;
@@ -20,6 +19,9 @@ const FIN_PATIENCE: Nanos = 20 * MILLISECOND;
 
 /// After so many servers in a row that never closed, nobody waits any more.
 const FINS_TO_MISS: u32 = 3;
+
+/// Of a server's name, so much is kept.
+const LONGEST_NAME: usize = 256;
 
 /// Why an attempt failed.
 #[derive(Debug)]
@@ -39,11 +41,10 @@ impl Failure {
 /// One user of the closed loop.
 #[derive(Debug)]
 pub(super) struct Slot {
-    pub(super) local: Rc<Local>,
-    pub(super) index: usize,
-    pub(super) connection: Option<Connection>,
-    pub(super) response: Response,
-    pub(super) attempt: Attempt,
+    local: Rc<Local>,
+    index: usize,
+    connection: Option<Connection>,
+    talk: Talk,
     /// Connections opened so far: the next address to take.
     opened: usize,
     /// Attempts in a row that found no connection.
@@ -61,11 +62,11 @@ pub(super) async fn run(local: Rc<Local>, index: usize) {
         local: local.clone(),
         index,
         connection: None,
-        response: Response::default(),
-        attempt: Attempt::default(),
+        talk: Talk::new(local.clone(), index),
         opened: 0,
         refusals: 0,
     };
+    let _alarm = Alarm(local.clone());
     let plan = &local.shared.prepared.plan;
     if plan.preconnect && plan.keepalive {
         slot.preconnect().await;
@@ -76,6 +77,17 @@ pub(super) async fn run(local: Rc<Local>, index: usize) {
     local.rests();
     // The connection stays open until the run is over for everybody.
     pending::<()>().await;
+}
+
+/// Tells the thread when a slot's task panics.
+struct Alarm(Rc<Local>);
+
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.slot_panicked();
+        }
+    }
 }
 
 impl Slot {
@@ -100,7 +112,11 @@ impl Slot {
         let mut now = self.local.now();
         loop {
             if self.connection.is_some() {
-                poll_fn(|context| Poll::Ready(self.drop_if_closed(context, now))).await;
+                poll_fn(|context| {
+                    self.drop_if_closed(context, now);
+                    Poll::Ready(())
+                })
+                .await;
             }
             if self.connection.is_none() {
                 let Some(opened) = self.begin_connected().await else { return };
@@ -114,7 +130,8 @@ impl Slot {
             } else if !self.begin(now) {
                 return;
             }
-            match poll_fn(|context| self.poll_exchange(context)).await {
+            let Some(connection) = &mut self.connection else { continue };
+            match poll_fn(|context| self.talk.poll(connection, context)).await {
                 Ok(exchange) => {
                     now = exchange.done;
                     self.settle(&exchange);
@@ -134,15 +151,12 @@ impl Slot {
     /// Begins an attempt that needs a connection first. None when there is no
     /// attempt left to make.
     async fn begin_connected(&mut self) -> Option<Result<(), Failure>> {
-        let local = self.local.clone();
-        let permit = local.pacer.acquire().await.ok()?;
-        if !self.begin(local.now()) {
+        if !self.begin(self.local.now()) {
             return None;
         }
         let opened = self.open().await;
-        drop(permit);
         if opened.is_ok() {
-            self.attempt.sent = local.now();
+            self.talk.attempt.sent = self.local.now();
         }
         Some(opened)
     }
@@ -169,7 +183,7 @@ impl Slot {
             return false;
         }
         let deadline = now.saturating_add(local.timeout);
-        self.attempt = Attempt::begin(now, deadline, measured);
+        self.talk.begin(now, deadline, measured);
         local.slots.take_off(self.index, measured, deadline);
         true
     }
@@ -179,7 +193,9 @@ impl Slot {
     fn drop_if_closed(&mut self, context: &mut std::task::Context<'_>, now: Nanos) {
         let Some(connection) = &mut self.connection else { return };
         let idle = connection.transport.look(context);
-        if idle == Idle::Quiet {
+        // What a server says unasked on a new connection, the exchange will
+        // read and judge: a greeting tells which protocol it speaks.
+        if idle == Idle::Quiet || (idle == Idle::Bytes && !connection.used) {
             return;
         }
         self.connection = None;
@@ -196,7 +212,7 @@ impl Slot {
         let local = &*self.local;
         local.slots.land(self.index);
         let mut recorder = local.recorder.borrow_mut();
-        if !self.attempt.measured {
+        if !self.talk.attempt.measured {
             recorder.warmed_up(Outcome::Ok);
             return;
         }
@@ -205,7 +221,11 @@ impl Slot {
             let transport = self.connection.as_ref().map(|connection| &connection.transport);
             recorder.offer_first_response(completed.status, || {
                 benchd_model::recording::FirstResponse {
-                    software: local.heads.borrow().server().map(str::to_owned),
+                    software: local
+                        .heads
+                        .borrow()
+                        .server()
+                        .map(|name| name.chars().take(LONGEST_NAME).collect()),
                     document_bytes: completed.body,
                     tls: transport.and_then(|transport| transport.describe_tls()),
                 }
@@ -221,14 +241,15 @@ impl Slot {
     fn fail(&mut self, failure: &Failure, now: Nanos) {
         self.local.slots.land(self.index);
         let mut recorder = self.local.recorder.borrow_mut();
-        if self.attempt.measured {
-            recorder.failed(failure.outcome, &failure.reason, self.attempt.start, now);
+        let attempt = &self.talk.attempt;
+        if attempt.measured {
+            recorder.failed(failure.outcome, &failure.reason, attempt.start, now);
         } else {
             recorder.warmed_up(failure.outcome);
         }
         drop(recorder);
         self.connection = None;
-        self.response = Response::default();
+        self.talk.forget();
     }
 
     /// Records an attempt that found no connection and waits a while. True
@@ -236,7 +257,7 @@ impl Slot {
     async fn give_up_on(&mut self, failure: Failure) -> bool {
         let local = self.local.clone();
         self.fail(&failure, local.now());
-        if failure.no_room && self.attempt.measured && local.open.get() > 0 {
+        if failure.no_room && self.talk.attempt.measured && local.open.get() > 0 {
             return true;
         }
         if matches!(failure.outcome, Outcome::Connect | Outcome::Local) {
@@ -266,7 +287,7 @@ impl Slot {
     async fn part(&mut self, excess: bool) {
         let Some(mut connection) = self.connection.take() else { return };
         let local = self.local.clone();
-        if excess || self.attempt.closed || local.fins_missed.get() >= FINS_TO_MISS {
+        if excess || self.talk.attempt.closed || local.fins_missed.get() >= FINS_TO_MISS {
             return;
         }
         local.slots.arm(self.index, local.now() + FIN_PATIENCE);

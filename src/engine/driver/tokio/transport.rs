@@ -1,9 +1,10 @@
 //! A connection's byte stream, plain or TLS, polled with a borrowed buffer.
 
+use rustix::net::RecvFlags;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
@@ -65,12 +66,15 @@ impl Transport {
     }
 
     /// Looks at a stream on which nothing is due. On a plain one this costs a
-    /// system call only when the runtime has heard of something.
+    /// system call only when the runtime has heard of something, and takes no
+    /// byte away.
     #[inline]
     pub(super) fn look(&mut self, context: &mut Context<'_>) -> Idle {
         let mut byte = [0];
         let read = match self {
-            Self::Plain(stream) => stream.try_read(&mut byte),
+            Self::Plain(stream) => stream.try_io(Interest::READABLE, || {
+                Ok(rustix::net::recv(&*stream, &mut byte, RecvFlags::PEEK)?.0)
+            }),
             Self::Tls(_) => match self.poll_read(context, &mut byte) {
                 Poll::Ready(read) => read,
                 Poll::Pending => return Idle::Quiet,

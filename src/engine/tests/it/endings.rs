@@ -164,6 +164,21 @@ fn whichever_of_count_and_time_comes_first_ends_the_run() {
 }
 
 #[test]
+fn a_caller_that_panics_takes_the_load_with_it() {
+    let server = Server::answering(HELLO);
+    let mut plan = plan(server.address);
+    by_time(&mut plan, Duration::from_secs(600));
+    let begun = Instant::now();
+    let caught = std::panic::catch_unwind(|| {
+        let mut progress = |progress| {
+            assert!(!matches!(progress, Progress::Started { .. }), "the caller's own fault");
+        };
+        run(&plan, &Stop::default(), &mut progress).unwrap();
+    });
+    assert!(caught.is_err() && begun.elapsed() < Duration::from_secs(60));
+}
+
+#[test]
 fn a_plan_that_cannot_run_is_refused() {
     let mut endless = plan("127.0.0.1:1".parse().unwrap());
     endless.requests = None;

@@ -98,6 +98,17 @@ fn what_is_no_http_is_named() {
 }
 
 #[test]
+fn a_greeting_before_the_request_is_named_too() {
+    let server = Server::start(|mut peer| {
+        peer.send("SSH-2.0-OpenSSH_9.2\r\n");
+        peer.hold();
+    });
+    let run = load(server.address, |_| {});
+    run.all(Outcome::Protocol, 10);
+    assert!(run.reasons().contains("SSH greeting"), "{}", run.reasons());
+}
+
+#[test]
 fn a_head_without_end_is_refused_in_bounded_memory() {
     let server = Server::start(|mut peer| {
         peer.request();

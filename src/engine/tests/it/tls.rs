@@ -97,6 +97,6 @@ fn a_handshake_that_stalls_or_is_cut_is_a_tls_failure() {
     run.all(Outcome::Tls, 2);
     assert!(run.reasons().contains("handshake not finished within 100ms"), "{}", run.reasons());
 
-    let server = Server::start(|peer| drop(peer));
+    let server = Server::start(drop);
     load_tls(&server, "localhost", true).all(Outcome::Tls, 10);
 }
