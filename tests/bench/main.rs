@@ -2,6 +2,7 @@
 //! session against one pinned nginx. The divisor is nginx's own counter, the
 //! same for every tool, so that no tool's idea of a request flatters it.
 
+mod service;
 mod tools;
 
 use benchd_tuning::{ManagedNginx, NginxOptions};
@@ -51,6 +52,9 @@ fn main() {
             println!("{:>6} {}", connections, line(*tool, &rounds));
         }
     }
+    println!();
+    service::overhead(&nginx);
+    service::memory(&nginx);
 }
 
 /// Each tool once; the order turns with the round.

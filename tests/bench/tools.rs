@@ -140,7 +140,7 @@ fn children_cpu_s() -> f64 {
 }
 
 /// taskset becomes the tool by exec, so the child's own figure is the tool's.
-fn peak_of(pid: u32) -> u64 {
+pub(crate) fn peak_of(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     line.and_then(|l| l.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)

@@ -52,11 +52,16 @@ fn every_count_agrees_with_the_real_ab() {
         (&["-k", "-i", "-n", "200", "-c", "5"], "/"),
         (&["-l", "-n", "200", "-c", "5"], "/large"),
         (&["-n", "100", "-c", "4", "-p", body, "-T", "application/x-www-form-urlencoded"], "/"),
-        (&["-n", "100", "-c", "4", "-H", "Accept-Encoding: gzip", "-C", "a=b", "-A", "u:p"], "/?q=1"),
+        (
+            &["-n", "100", "-c", "4", "-H", "Accept-Encoding: gzip", "-C", "a=b", "-A", "u:p"],
+            "/?q=1",
+        ),
     ] {
         let url = nginx.url(path);
         let theirs = Command::new("ab").arg("-q").args(options).arg(&url).output();
-        let theirs = theirs.unwrap_or_else(|_| panic!("ab is needed for this test: apt-get install apache2-utils"));
+        let theirs = theirs.unwrap_or_else(|_| {
+            panic!("ab is needed for this test: apt-get install apache2-utils")
+        });
         let theirs = String::from_utf8_lossy(&theirs.stdout).into_owned();
         let mut line = vec!["ab", "-q"];
         line.extend(options);

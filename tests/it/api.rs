@@ -25,11 +25,24 @@ fn the_documented_job_runs_and_reads_back_in_every_format() {
     let id = posted.json()["id"].as_str().unwrap().to_owned();
     assert_eq!(posted.header("location"), Some(format!("/jobs/{id}").as_str()));
     assert!(posted.header("retry-after").is_some());
-    assert_eq!(posted.header("content-type").map(|t| t.starts_with("application/json")), Some(true));
+    assert_eq!(
+        posted.header("content-type").map(|t| t.starts_with("application/json")),
+        Some(true)
+    );
 
     let job = service.finished(&id);
     assert_eq!((&job["state"], &job["verdict"]), (&json!("completed"), &json!("pass")), "{job:#}");
-    for field in ["phase", "progress", "queue_position", "spec", "summary", "created_at", "started_at", "finished_at", "links"] {
+    for field in [
+        "phase",
+        "progress",
+        "queue_position",
+        "spec",
+        "summary",
+        "created_at",
+        "started_at",
+        "finished_at",
+        "links",
+    ] {
         assert!(job.get(field).is_some(), "{field}");
     }
 
@@ -56,7 +69,8 @@ fn the_documented_job_runs_and_reads_back_in_every_format() {
     let gate = service.get(&format!("/jobs/{id}/gate?wait=1"));
     assert_eq!(gate.status, 200);
     assert_eq!(service.post(&format!("/jobs/{id}/cancel"), &[], "").status / 100, 4);
-    let deleted = crate::support::http::send(&service.address, "DELETE", &format!("/jobs/{id}"), &[], "");
+    let deleted =
+        crate::support::http::send(&service.address, "DELETE", &format!("/jobs/{id}"), &[], "");
     assert_eq!(deleted.status, 204);
     assert_eq!(service.get(&format!("/jobs/{id}")).status, 404);
 }
@@ -72,19 +86,27 @@ fn grafana_gets_flat_ascending_rows() {
         .map(|document| service.run(document)["id"].as_str().unwrap().to_owned())
         .collect();
 
-    let series = service.get(&format!("/grafana/series?run_id={}&from=0&to=9999999999999", ids[0])).json();
+    let series =
+        service.get(&format!("/grafana/series?run_id={}&from=0&to=9999999999999", ids[0])).json();
     let timeline = service.get(&format!("/jobs/{}/timeline", ids[0])).json();
     let rows = series.as_array().unwrap();
     assert_eq!(rows.len(), timeline.as_array().unwrap().len());
     for (row, second) in rows.iter().zip(timeline.as_array().unwrap()) {
-        assert_eq!((&row["ok"], &row["latency_p99_ms"]), (&second["ok"], &second["latency_p99_ms"]));
-        assert!(row.as_object().unwrap().values().all(|v| !v.is_object() && !v.is_array()), "{row}");
+        assert_eq!(
+            (&row["ok"], &row["latency_p99_ms"]),
+            (&second["ok"], &second["latency_p99_ms"])
+        );
+        assert!(
+            row.as_object().unwrap().values().all(|v| !v.is_object() && !v.is_array()),
+            "{row}"
+        );
     }
     let times: Vec<&str> = rows.iter().map(|row| row["time"].as_str().unwrap()).collect();
     assert!(times.is_sorted() && times[0].ends_with('Z'), "{times:?}");
 
     let results = service.get("/grafana/results?project=shop&scenario=home%20page").json();
-    let runs: Vec<&str> = results.as_array().unwrap().iter().map(|r| r["run_id"].as_str().unwrap()).collect();
+    let runs: Vec<&str> =
+        results.as_array().unwrap().iter().map(|r| r["run_id"].as_str().unwrap()).collect();
     assert_eq!(runs, ids);
     assert_eq!(results[0]["branch"], "main");
     let annotations = service.get("/grafana/annotations").json();
@@ -106,7 +128,10 @@ fn a_job_costs_little_beyond_its_own_run_time() {
     short["load"] = json!({"connections": 2, "requests": 10});
     let job = service.run(&short);
     assert_eq!(job["progress"]["ratio"], 1.0, "{job:#}");
-    assert_eq!(service.get("/jobs?state=completed").json()["items"].as_array().map(Vec::len), Some(1));
+    assert_eq!(
+        service.get("/jobs?state=completed").json()["items"].as_array().map(Vec::len),
+        Some(1)
+    );
 }
 
 #[test]
@@ -180,14 +205,23 @@ fn bad_input_is_answered_with_a_problem_that_says_where() {
         assert!(answer.json()["code"].is_string());
     };
     problem(service.post("/jobs", &[], "{not json"), 400);
-    problem(service.post("/jobs", &[], &format!("{{\"project\":\"{}\"}}", "x".repeat(3_000_000))), 413);
+    problem(
+        service.post("/jobs", &[], &format!("{{\"project\":\"{}\"}}", "x".repeat(3_000_000))),
+        413,
+    );
     problem(service.get("/nowhere"), 404);
     problem(service.get("/jobs/not-a-uuid"), 404);
     problem(service.get("/jobs?colour=red"), 400);
     problem(service.get("/jobs?cursor=%00"), 400);
     problem(service.get("/jobs?state=sleeping"), 400);
     problem(service.post("/metrics", &[], ""), 405);
-    let plain = crate::support::http::send(&service.address, "POST", "/jobs", &[("Content-Type", "text/plain")], "{}");
+    let plain = crate::support::http::send(
+        &service.address,
+        "POST",
+        "/jobs",
+        &[("Content-Type", "text/plain")],
+        "{}",
+    );
     problem(plain, 415);
 }
 
@@ -215,9 +249,17 @@ fn targets_that_do_not_answer_as_they_should_end_in_the_right_class() {
             "target": {"url": format!("http://{address}/")},
             "load": {"connections": 2, "requests": 4, "timeout": "200ms"},
         }));
-        assert_eq!((&job["state"], &job["verdict"]), (&json!("completed"), &json!("fail")), "{class}: {job:#}");
+        assert_eq!(
+            (&job["state"], &job["verdict"]),
+            (&json!("completed"), &json!("fail")),
+            "{class}: {job:#}"
+        );
         let result = service.get(&format!("/jobs/{}/result", job["id"].as_str().unwrap())).json();
-        assert_eq!((&result["counts"]["issued"], &result["counts"][class]), (&json!(4), &json!(4)), "{result:#}");
+        assert_eq!(
+            (&result["counts"]["issued"], &result["counts"][class]),
+            (&json!(4), &json!(4)),
+            "{result:#}"
+        );
         assert!(!result["failure_reasons"].as_object().unwrap().is_empty(), "{class}");
     }
 }

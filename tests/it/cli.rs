@@ -1,8 +1,8 @@
 //! `benchd run` as a person or a pipeline calls it.
 
 use crate::support::command::{benchd, command};
-use crate::support::service::{Service, send_signal};
 use crate::support::nginx;
+use crate::support::service::{Service, send_signal};
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 
@@ -60,7 +60,10 @@ fn every_format_is_printed_without_colour_into_a_pipe() {
         ("csv", "time,elapsed_s,"),
         ("markdown", "pass"),
     ] {
-        let ended = benchd(folder.path(), &["run", &url, "-n", "300", "--stub-status", &status, "--format", format]);
+        let ended = benchd(
+            folder.path(),
+            &["run", &url, "-n", "300", "--stub-status", &status, "--format", format],
+        );
         assert_eq!(ended.code, 0, "{}", ended.stderr);
         assert!(ended.stdout.contains(part), "{format}: {}", ended.stdout);
         assert!(!ended.stdout.contains('\u{1b}') && !ended.stderr.contains('\u{1b}'), "{format}");
@@ -72,12 +75,24 @@ fn the_history_of_runs_is_what_a_service_on_the_same_file_shows() {
     let (nginx, folder) = (nginx::start(), tempfile::tempdir().unwrap());
     let ended = benchd(
         folder.path(),
-        &["run", &nginx.url("/"), "-n", "200", "--project", "shop", "--label", "branch=main", "--format", "json"],
+        &[
+            "run",
+            &nginx.url("/"),
+            "-n",
+            "200",
+            "--project",
+            "shop",
+            "--label",
+            "branch=main",
+            "--format",
+            "json",
+        ],
     );
     let service = Service::start(folder.path());
     let jobs = service.get("/jobs?project=shop&label.branch=main").json();
     assert_eq!(jobs["items"].as_array().map(Vec::len), Some(1), "{jobs:#}");
-    let kept = service.get(&format!("/jobs/{}/result", jobs["items"][0]["id"].as_str().unwrap())).json();
+    let kept =
+        service.get(&format!("/jobs/{}/result", jobs["items"][0]["id"].as_str().unwrap())).json();
     let printed = ended.json();
     for field in ["job_id", "counts", "latency_ms", "rps", "verdict"] {
         assert_eq!(kept[field], printed[field], "{field}");
@@ -90,13 +105,20 @@ fn a_service_measures_for_the_command_line() {
     let service = Service::start(folder.path());
     let server = format!("http://{}", service.address);
     let url = nginx.url("/");
-    let ended = benchd(folder.path(), &["run", &url, "-n", "400", "--server", &server, "--format", "json"]);
-    assert_eq!((ended.code, &ended.json()["counts"]["ok"]), (0, &serde_json::json!(400)), "{}", ended.stderr);
+    let ended =
+        benchd(folder.path(), &["run", &url, "-n", "400", "--server", &server, "--format", "json"]);
+    assert_eq!(
+        (ended.code, &ended.json()["counts"]["ok"]),
+        (0, &serde_json::json!(400)),
+        "{}",
+        ended.stderr
+    );
     let refused = benchd(folder.path(), &["run", "http://192.0.2.1/", "--server", &server]);
     assert_eq!(refused.code, 3, "{}", refused.stderr);
     let wrong = benchd(folder.path(), &["run", &url, "-c", "0", "--server", &server]);
     assert!(wrong.code == 2 && wrong.stderr.contains("/load/connections"), "{}", wrong.stderr);
-    let late = benchd(folder.path(), &["run", &url, "-d", "30s", "--server", &server, "--wait", "100ms"]);
+    let late =
+        benchd(folder.path(), &["run", &url, "-d", "30s", "--server", &server, "--wait", "100ms"]);
     assert_eq!(late.code, 4, "{}", late.stderr);
     let nobody = benchd(folder.path(), &["run", &url, "--server", "http://127.0.0.1:1"]);
     assert!(nobody.code == 2 && nobody.stderr.contains("cannot reach"), "{}", nobody.stderr);
@@ -125,7 +147,11 @@ fn an_interrupted_run_reports_what_it_measured() {
 #[test]
 fn variables_and_the_settings_file_stand_behind_the_flags() {
     let (nginx, folder) = (nginx::start(), tempfile::tempdir().unwrap());
-    std::fs::write(folder.path().join("benchd.toml"), "format = \"json\"\n[run]\nconnections = 3\nrequests = 30\n").unwrap();
+    std::fs::write(
+        folder.path().join("benchd.toml"),
+        "format = \"json\"\n[run]\nconnections = 3\nrequests = 30\n",
+    )
+    .unwrap();
     let connections = |args: &[&str], variable: Option<&str>| {
         let mut command = command(folder.path());
         command.args(["run", &nginx.url("/")]).args(args);

@@ -35,6 +35,11 @@ fn the_demo_brings_its_own_target_where_there_is_no_nginx() {
         .output()
         .unwrap();
     let stdout = String::from_utf8_lossy(&ended.stdout);
-    assert_eq!(ended.status.code(), Some(0), "{stdout}\n{}", String::from_utf8_lossy(&ended.stderr));
+    assert_eq!(
+        ended.status.code(),
+        Some(0),
+        "{stdout}\n{}",
+        String::from_utf8_lossy(&ended.stderr)
+    );
     assert_shown(&stdout, "built into benchd");
 }

@@ -14,7 +14,11 @@ fn start_long_job(service: &Service, url: &str) -> String {
 
 fn assert_interrupted_with_its_part(service: &Service, id: &str) {
     let job = service.finished(id);
-    assert_eq!((&job["state"], &job["verdict"]), (&json!("interrupted"), &json!("invalid")), "{job:#}");
+    assert_eq!(
+        (&job["state"], &job["verdict"]),
+        (&json!("interrupted"), &json!("invalid")),
+        "{job:#}"
+    );
     let result = service.get(&format!("/jobs/{id}/result")).json();
     assert!(result["duration_s"].as_f64().unwrap() >= 2.0, "{result:#}");
     assert!(result["counts"]["ok"].as_u64().unwrap() > 0);
@@ -31,7 +35,9 @@ fn a_killed_service_finds_its_job_interrupted_when_it_starts_again() {
     service.kill();
     let service = Service::start(folder.path());
     assert_interrupted_with_its_part(&service, &id);
-    let next = service.run(&json!({"target": {"url": nginx.url("/")}, "load": {"connections": 1, "requests": 100}}));
+    let next = service.run(
+        &json!({"target": {"url": nginx.url("/")}, "load": {"connections": 1, "requests": 100}}),
+    );
     assert_eq!(next["verdict"], "pass", "the host is free again: {next:#}");
 }
 

@@ -21,10 +21,26 @@ fn a_token_guards_every_route_but_health() {
     let service = Service::start_with(folder.path(), &["--token-file", token.to_str().unwrap()]);
     for path in ["/jobs", "/metrics", "/grafana/results", "/openapi.json"] {
         let refused = service.get(path);
-        assert_eq!((refused.status, refused.header("www-authenticate").is_some()), (401, true), "{path}");
-        let right = send(&service.address, "GET", path, &[("Authorization", "Bearer correct-horse-battery")], "");
+        assert_eq!(
+            (refused.status, refused.header("www-authenticate").is_some()),
+            (401, true),
+            "{path}"
+        );
+        let right = send(
+            &service.address,
+            "GET",
+            path,
+            &[("Authorization", "Bearer correct-horse-battery")],
+            "",
+        );
         assert_eq!(right.status, 200, "{path}");
-        let wrong = send(&service.address, "GET", path, &[("Authorization", "Bearer correct-horse-batterz")], "");
+        let wrong = send(
+            &service.address,
+            "GET",
+            path,
+            &[("Authorization", "Bearer correct-horse-batterz")],
+            "",
+        );
         assert_eq!(wrong.status, 401, "{path}");
     }
     assert_eq!((service.get("/livez").status, service.get("/readyz").status), (200, 200));
@@ -47,10 +63,19 @@ fn targets_outside_the_policy_are_refused_however_they_are_spelt() {
         "http://[fd00:ec2::254]/",
     ] {
         let answer = service.post("/jobs", &[], &json!({"target": {"url": url}}).to_string());
-        assert_eq!((answer.status, &answer.json()["code"]), (403, &json!("target_refused")), "{url}: {answer:?}");
+        assert_eq!(
+            (answer.status, &answer.json()["code"]),
+            (403, &json!("target_refused")),
+            "{url}: {answer:?}"
+        );
     }
-    let status = json!({"target": {"url": "http://127.0.0.1:1/", "stub_status": "http://10.0.0.1/s"}});
-    assert_eq!(service.post("/jobs", &[], &status.to_string()).status, 403, "the status page is a target, too");
+    let status =
+        json!({"target": {"url": "http://127.0.0.1:1/", "stub_status": "http://10.0.0.1/s"}});
+    assert_eq!(
+        service.post("/jobs", &[], &status.to_string()).status,
+        403,
+        "the status page is a target, too"
+    );
 }
 
 #[test]
@@ -63,13 +88,21 @@ fn secrets_are_neither_shown_nor_printed() {
         "load": {"connections": 1, "requests": 1},
     }));
     let id = job["id"].as_str().unwrap();
-    for path in ["", "/result", "/result?format=ab", "/result?format=markdown", "/events", "/gate"] {
+    for path in ["", "/result", "/result?format=ab", "/result?format=markdown", "/events", "/gate"]
+    {
         let answer = service.get(&format!("/jobs/{id}{path}"));
         assert!(!answer.body.contains("hunter2"), "{path}: {}", answer.body);
     }
     assert!(!service.get("/jobs").body.contains("hunter2"));
-    let ended = benchd(folder.path(), &["run", "http://u:hunter2@127.0.0.1:1/", "-n", "1", "-H", "Cookie: hunter2"]);
-    assert!(!ended.stdout.contains("hunter2") && !ended.stderr.contains("hunter2"), "{}", ended.stdout);
+    let ended = benchd(
+        folder.path(),
+        &["run", "http://u:hunter2@127.0.0.1:1/", "-n", "1", "-H", "Cookie: hunter2"],
+    );
+    assert!(
+        !ended.stdout.contains("hunter2") && !ended.stderr.contains("hunter2"),
+        "{}",
+        ended.stdout
+    );
 }
 
 #[test]

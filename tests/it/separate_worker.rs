@@ -43,11 +43,14 @@ fn a_worker_of_its_own_takes_jobs_and_its_death_is_noticed() {
 
     let mut long = document.clone();
     long["load"] = json!({"connections": 5, "duration": "60s"});
-    let id = service.post("/jobs", &[], &long.to_string()).json()["id"].as_str().unwrap().to_owned();
+    let id =
+        service.post("/jobs", &[], &long.to_string()).json()["id"].as_str().unwrap().to_owned();
     service.measured(&id, 1);
     drop(worker);
     let _successor = Worker::start(folder.path(), database.url());
     let job = service.finished(&id);
     assert_eq!(job["state"], "interrupted", "{job:#}");
-    assert!(service.get(&format!("/jobs/{id}/result")).json()["counts"]["ok"].as_u64().unwrap() > 0);
+    assert!(
+        service.get(&format!("/jobs/{id}/result")).json()["counts"]["ok"].as_u64().unwrap() > 0
+    );
 }

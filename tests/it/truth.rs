@@ -58,7 +58,8 @@ fn a_run_by_time_counts_exactly_what_nginx_counts() {
 
 #[test]
 fn ten_thousand_connections_are_all_alive_in_little_memory() {
-    let nginx = nginx::start_with(NginxOptions { worker_connections: 16_384, ..NginxOptions::default() });
+    let nginx =
+        nginx::start_with(NginxOptions { worker_connections: 16_384, ..NginxOptions::default() });
     let folder = tempfile::tempdir().unwrap();
     let database = folder.path().join("x.db");
     let args = ["-c", "10000", "-n", "50000", "--database", database.to_str().unwrap()];

@@ -35,7 +35,13 @@ impl Answer {
 }
 
 /// Sends one request. HTTP/1.0, so that the body ends with the stream.
-pub(crate) fn send(address: &str, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+pub(crate) fn send(
+    address: &str,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> Answer {
     let mut stream = TcpStream::connect(address).expect("the service accepts");
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     let mut request = format!("{method} {path} HTTP/1.0\r\n");

@@ -60,8 +60,13 @@ impl Service {
     /// Waits for the end of a job.
     pub(crate) fn finished(&self, id: &str) -> Value {
         for _ in 0..20 {
-            let answer =
-                http::send(&self.address, "GET", &format!("/jobs/{id}"), &[("Prefer", "wait=30")], "");
+            let answer = http::send(
+                &self.address,
+                "GET",
+                &format!("/jobs/{id}"),
+                &[("Prefer", "wait=30")],
+                "",
+            );
             let job = answer.json();
             if !matches!(job["state"].as_str(), Some("queued" | "running")) {
                 return job;
