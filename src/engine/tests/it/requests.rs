@@ -58,7 +58,7 @@ fn a_large_body_arrives_whole_every_time() {
 fn an_answer_to_half_a_request_counts_and_ends_the_connection() {
     let server = Server::start(|mut peer| {
         peer.send("HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n");
-        peer.hold();
+        peer.ignore();
     });
     let run = load(server.address, |plan| {
         plan.request.method = "POST".into();

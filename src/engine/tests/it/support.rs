@@ -18,6 +18,7 @@ pub(crate) struct Peer {
     /// Which connection of the server it is, from 0.
     pub(crate) number: usize,
     buffered: Vec<u8>,
+    over: Arc<AtomicBool>,
 }
 
 impl Peer {
@@ -44,6 +45,13 @@ impl Peer {
     pub(crate) fn answer_all(mut self, answer: impl AsRef<[u8]>) {
         while self.request().is_some() {
             self.send(answer.as_ref());
+        }
+    }
+
+    /// Neither reads nor closes, until the server is dropped.
+    pub(crate) fn ignore(self) {
+        while !self.over.load(Ordering::SeqCst) {
+            std::thread::park_timeout(Duration::from_millis(10));
         }
     }
 
@@ -88,7 +96,7 @@ impl Server {
                 stream.set_nodelay(true).unwrap();
                 let number = accepted.fetch_add(1, Ordering::SeqCst);
                 let script = script.clone();
-                let peer = Peer { stream, number, buffered: Vec::new() };
+                let peer = Peer { stream, number, buffered: Vec::new(), over: over.clone() };
                 std::thread::spawn(move || script(peer));
             }
         });
@@ -214,6 +222,8 @@ pub(crate) fn load_until(plan: &Plan, stop: &Stop, seen: &mut dyn FnMut(&Progres
     .unwrap();
     (measured.end, measured.rows) = (done.end, done.rows);
     check(&measured);
+    let limit = plan.timeout.as_micros() as u64;
+    assert!(measured.total.latency.max_us().is_none_or(|max| max <= limit), "ok, yet too late");
     measured
 }
 
