@@ -150,3 +150,8 @@ impl Answer {
 pub(crate) fn at(second: i64) -> Timestamp {
     Timestamp::from_micros(4_000_000_000_000_000 + second * 1_000_000)
 }
+
+/// What must come long before a wait of 50 s is over.
+pub(crate) async fn promptly<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(std::time::Duration::from_secs(30), future).await.expect("no long wait")
+}

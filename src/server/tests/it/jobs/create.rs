@@ -1,4 +1,4 @@
-use crate::app::{TestApp, at, request};
+use crate::app::{TestApp, at, promptly, request};
 use crate::samples::{job, job_with};
 use axum::body::Body;
 use benchd_model::JobState;
@@ -268,7 +268,7 @@ async fn a_job_that_ends_within_the_wait_is_answered_as_done() {
     let app = TestApp::new().await;
     let document = job();
     let wait = [("prefer", "respond-async, wait=600")];
-    let (answer, ()) = tokio::join!(app.post_with(&document, &wait), async {
+    let (answer, ()) = tokio::join!(promptly(app.post_with(&document, &wait)), async {
         let mut changes = app.store.changes();
         loop {
             let queued = app.store.jobs(&Default::default(), None, 1).await.unwrap().items;

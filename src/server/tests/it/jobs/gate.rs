@@ -1,4 +1,4 @@
-use crate::app::{TestApp, at};
+use crate::app::{TestApp, at, promptly};
 use crate::samples::{job, job_with};
 use benchd_model::JobState;
 use http::StatusCode;
@@ -73,7 +73,7 @@ async fn the_gate_waits_for_the_verdict() {
     let app = TestApp::new().await;
     let id = app.queue(&job()).await;
     let path = format!("/jobs/{id}/gate?wait=99999");
-    let (answer, _) = tokio::join!(app.get(&path), app.complete(id, 2, 5));
+    let (answer, _) = tokio::join!(promptly(app.get(&path)), app.complete(id, 2, 5));
     assert_eq!(answer.json()["verdict"], "pass");
 }
 

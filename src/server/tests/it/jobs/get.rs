@@ -1,4 +1,4 @@
-use crate::app::{TestApp, at};
+use crate::app::{TestApp, at, promptly};
 use crate::samples::job;
 use benchd_model::job::Progress;
 use benchd_model::{JobId, Phase};
@@ -56,8 +56,10 @@ async fn a_wait_ends_when_the_state_changes() {
     let id = app.queue(&job()).await;
     let path = format!("/jobs/{id}");
     // The job runs and ends, so that the wait sees a change whenever it began.
-    let (answer, _) =
-        tokio::join!(app.get_with(&path, &[("prefer", "wait=50")]), app.complete(id, 1, 5));
+    let (answer, _) = tokio::join!(
+        promptly(app.get_with(&path, &[("prefer", "wait=50")])),
+        app.complete(id, 1, 5)
+    );
     assert_eq!(answer.header("preference-applied"), "wait=50");
     assert_ne!(answer.json()["state"], "queued");
 }
@@ -68,8 +70,7 @@ async fn a_finished_job_is_not_waited_for() {
     let id = app.queue(&job()).await;
     app.complete(id, 2, 5).await;
     let path = format!("/jobs/{id}");
-    let waited = app.get_with(&path, &[("prefer", "wait=50")]);
-    let answer = tokio::time::timeout(Duration::from_secs(20), waited).await.expect("no wait");
+    let answer = promptly(app.get_with(&path, &[("prefer", "wait=50")])).await;
     assert_eq!(answer.json()["state"], "completed");
 }
 
