@@ -41,9 +41,13 @@ pub(crate) async fn demo(args: DemoArgs) -> anyhow::Result<Exit> {
         stop.clone(),
     ));
     let shown = show(&server, &target, &shutdown).await;
-    if args.keep && shown.is_ok() {
-        println!("\nstaying up until Ctrl-C");
-        shutdown.cancelled().await;
+    match (&shown, args.keep) {
+        (Ok(_), true) => {
+            println!("\nstaying up until Ctrl-C");
+            shutdown.cancelled().await;
+        }
+        (Ok(_), false) => println!("\n`benchd demo --keep` stays up, for these URLs to be browsed"),
+        (Err(_), _) => {}
     }
     stop.cancel();
     service.await.context("the service panicked")??;
