@@ -19,7 +19,8 @@ pub(crate) fn overhead(nginx: &ManagedNginx) {
             "target": {"url": nginx.url("/"), "stub_status": nginx.stub_status_url()},
             "load": {"connections": connections, "requests": 20_000},
         });
-        let mut beyond: Vec<f64> = (0..JOBS).map(|_| one_job(&address, &document.to_string())).collect();
+        let mut beyond: Vec<f64> =
+            (0..JOBS).map(|_| one_job(&address, &document.to_string())).collect();
         beyond.sort_by(f64::total_cmp);
         println!(
             "a job of 20,000 requests on {connections} connections costs {:.0} ms beyond its window \
