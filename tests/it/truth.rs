@@ -2,15 +2,19 @@
 
 use crate::support::command::benchd;
 use crate::support::nginx;
-use benchd_tuning::{ManagedNginx, NginxOptions};
+use benchd_tuning::{ManagedNginx, NginxOptions, TlsFiles};
 use serde_json::Value;
 
 /// Runs `benchd run` and compares with what nginx counted meanwhile.
 fn exact_run(nginx: &ManagedNginx, args: &[&str]) -> Value {
+    exact_run_of(nginx, &nginx.url("/"), args)
+}
+
+fn exact_run_of(nginx: &ManagedNginx, url: &str, args: &[&str]) -> Value {
     let folder = tempfile::tempdir().unwrap();
     let before = nginx::requests(nginx);
-    let (url, status) = (nginx.url("/"), nginx.stub_status_url());
-    let mut line = vec!["run", &url, "--stub-status", &status, "--format", "json", "-q"];
+    let status = nginx.stub_status_url();
+    let mut line = vec!["run", url, "--stub-status", &status, "--format", "json", "-q"];
     line.extend(args);
     let ended = benchd(folder.path(), &line);
     let result = ended.json();
@@ -54,6 +58,41 @@ fn a_run_by_time_counts_exactly_what_nginx_counts() {
         let duration = result["duration_s"].as_f64().unwrap();
         assert!((1.5..2.5).contains(&duration), "{duration}");
     }
+}
+
+#[test]
+fn every_count_equals_nginx_over_tls_and_http_1_0() {
+    let folder = tempfile::tempdir().unwrap();
+    let signed = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let tls = TlsFiles {
+        certificate: folder.path().join("cert.pem"),
+        key: folder.path().join("key.pem"),
+    };
+    std::fs::write(&tls.certificate, signed.cert.pem()).unwrap();
+    std::fs::write(&tls.key, signed.signing_key.serialize_pem()).unwrap();
+    let nginx = nginx::start_with(NginxOptions { tls: Some(tls), ..NginxOptions::default() });
+    let secure = nginx.tls_url("/").unwrap();
+    for (url, args) in [
+        (&secure, &["--insecure", "-c", "20", "-n", "3000"][..]),
+        (&secure, &["--insecure", "-c", "20", "-n", "500", "--no-keepalive"]),
+        (&nginx.url("/"), &["-c", "20", "-n", "3000", "--protocol", "http10"]),
+        (&nginx.url("/"), &["-c", "20", "-n", "3000", "--protocol", "http10", "--no-keepalive"]),
+        (&nginx.url("/large"), &["-c", "5", "-n", "200"]),
+        (&nginx.url("/"), &["-c", "5", "-n", "500", "-m", "HEAD"]),
+    ] {
+        let result = exact_run_of(&nginx, url, args);
+        assert_eq!(result["verdict"], "pass", "{args:?}: {result:#}");
+        assert_eq!(result["server"]["tls"].is_string(), url == &secure, "{args:?}");
+    }
+    let untrusted =
+        benchd(folder.path(), &["run", &secure, "-n", "4", "-c", "2", "--format", "json"]);
+    let counts = &untrusted.json()["counts"];
+    assert_eq!(
+        (untrusted.code, &counts["tls"]),
+        (99, &serde_json::json!(4)),
+        "{}",
+        untrusted.stdout
+    );
 }
 
 #[test]
