@@ -26,7 +26,7 @@ impl Progress {
         let length = requests.unwrap_or_else(|| {
             spec.load.duration.map_or(0, |span| span.duration().as_millis() as u64)
         });
-        let style = ProgressStyle::with_template("{prefix:>12} [{bar:30}] {percent:>3}%  {msg}")
+        let style = ProgressStyle::with_template("{prefix:>12} [{bar:30}] {percent:>3}%  {wide_msg}")
             .map(|style| style.progress_chars("=> "))
             .unwrap_or_else(|_| ProgressStyle::default_bar());
         let bar = ProgressBar::new(length).with_style(style).with_prefix("queued");
