@@ -1,4 +1,4 @@
-use crate::app::TestApp;
+use crate::app::{TestApp, promptly};
 use crate::samples::job;
 use benchd_model::policy::TargetPolicy;
 use benchd_server::{ServerConfig, serve};
@@ -116,6 +116,7 @@ async fn without_a_token_only_loopback_is_served() {
         policy: Arc::new(TargetPolicy::default()),
         token: None,
     };
-    let refused = serve(listener, config, CancellationToken::new()).await.unwrap_err();
+    let served = promptly(serve(listener, config, CancellationToken::new())).await;
+    let refused = served.unwrap_err();
     assert!(refused.to_string().contains("token"), "{refused}");
 }
