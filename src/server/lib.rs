@@ -1,8 +1,8 @@
 //! The API: jobs in, results, timelines, events and Grafana rows out, with the
 //! OpenAPI document that describes them.
 //!
-//! Handlers ([`api`], [`grafana`]) speak HTTP and nothing else; use cases live
-//! in [`service`]; what must survive is the store's. This crate never makes
+//! Handlers (`api`, `grafana`) speak HTTP and nothing else; use cases live
+//! in `service`; what must survive is the store's. This crate never makes
 //! load and knows neither engine nor worker: it learns of a job's progress only
 //! through the store.
 
