@@ -46,7 +46,7 @@ pub fn assemble(evidence: &Evidence<'_>) -> RunResult {
     let trials = by_trial(evidence.recordings);
     let tally = total(evidence.recordings);
     let mut result = figures(evidence, &trials, &tally);
-    result.validity = validity(evidence, &result, &tally);
+    result.validity = validity(evidence, &trials, &result, &tally);
     result.notes = notes(evidence, &result);
     result.criteria = judge_criteria(&spec.criteria, &result, &tally);
     result.verdict = verdict(&result);
@@ -207,7 +207,12 @@ fn per_second(count: u64, tally: &Tally) -> f64 {
     (count as f64 / tally.span_s() * 1000.0).round() / 1000.0
 }
 
-fn validity(evidence: &Evidence<'_>, result: &RunResult, tally: &Tally) -> Validity {
+fn validity(
+    evidence: &Evidence<'_>,
+    trials: &Trials<'_>,
+    result: &RunResult,
+    tally: &Tally,
+) -> Validity {
     let mut reasons = Vec::new();
     match result.ended {
         EndReason::Completed => {}
@@ -242,7 +247,7 @@ fn validity(evidence: &Evidence<'_>, result: &RunResult, tally: &Tally) -> Valid
             generator_cpu_ratio.unwrap_or(1.0) * 100.0
         ));
     }
-    let reconciled = reconcile::check(result);
+    let reconciled = reconcile::check(result, trials);
     reasons.extend(reconciled.reasons(FOREIGN_TOLERATED));
     let limited_by = match (saturated || tally.counts.local > 0, judged) {
         (true, _) => LimitedBy::Generator,
@@ -296,6 +301,13 @@ fn notes(evidence: &Evidence<'_>, result: &RunResult) -> Vec<String> {
             "the generator's threads waited for a processor {:.0} % of the time, which the latencies include",
             wait * 100.0
         ));
+    }
+    if result.validity.reconciled.is_none() && result.server.stub_status.is_some() {
+        notes.push(
+            "nginx's request counter was not read both before and after every load: it says nothing about \
+             ours"
+                .to_owned(),
+        );
     }
     if result.duration_s > 0.0 && result.duration_s < SHORTEST_JUDGED_S {
         notes.push(format!(

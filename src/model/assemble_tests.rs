@@ -230,6 +230,79 @@ fn a_status_page_that_counted_too_little_or_restarted_is_invalid() {
     assert!(restarted.summary.contains("restarted 1 times"), "{}", restarted.summary);
 }
 
+fn failed_poll(moment: PollMoment, offset_us: i64) -> StubStatusPoll {
+    let error = Some("no complete answer".to_owned());
+    StubStatusPoll { status: None, error, ..poll(moment, offset_us, 0, 0) }
+}
+
+#[test]
+fn a_counter_that_was_not_read_around_the_whole_load_accuses_nobody() {
+    let before = poll(PollMoment::Before, -10, 5, 100);
+    let during = poll(PollMoment::During, 500_000, 6, 400);
+    let after = poll(PollMoment::After, 1_000_000, 6, 1101);
+    for polls in [
+        vec![before.clone(), during.clone(), failed_poll(PollMoment::After, 1_000_000)],
+        vec![failed_poll(PollMoment::Before, -10), during, after],
+    ] {
+        let result = judge(&spec(&[]), &[with_polls(polls)]);
+        assert_eq!(result.verdict, Verdict::Pass, "{}", result.summary);
+        assert_eq!(result.validity.reconciled, None);
+        assert!(result.notes.iter().any(|note| note.contains("was not read")));
+    }
+}
+
+#[test]
+fn a_failed_poll_after_the_last_good_one_is_in_no_counter() {
+    let after = |requests| {
+        judge(
+            &spec(&[]),
+            &[with_polls(vec![
+                poll(PollMoment::Before, -10, 5, 100),
+                failed_poll(PollMoment::During, 500_000),
+                poll(PollMoment::After, 1_000_000, 5, requests),
+                failed_poll(PollMoment::After, 1_000_100),
+            ])],
+        )
+    };
+    let result = after(1102);
+    assert_eq!(result.server.stub_status.as_ref().unwrap().requests, 1000);
+    assert_eq!(result.validity.reconciled, Some(true), "{}", result.summary);
+    assert_eq!(after(1101).verdict, Verdict::Invalid);
+}
+
+#[test]
+fn what_a_killed_generator_sent_is_neither_missing_nor_foreign() {
+    for requests in [200, 90_000] {
+        let mut killed = with_polls(vec![
+            poll(PollMoment::Before, -10, 5, 100),
+            poll(PollMoment::During, 500_000, 5, requests),
+        ]);
+        killed.end = None;
+        let result = judge_in_state(&spec(&[]), &[killed], JobState::Interrupted);
+        assert_eq!(result.validity.reasons.len(), 1, "{:?}", result.validity.reasons);
+        assert!(result.validity.reasons[0].contains("interrupted"));
+        assert_eq!(result.server.stub_status.unwrap().foreign_requests, 0);
+    }
+}
+
+#[test]
+fn counters_are_reconciled_over_all_trials() {
+    let trial = |trial: u32, from: u64, foreign: u64| {
+        let polls = vec![
+            poll(PollMoment::Before, -10, 5, from),
+            poll(PollMoment::After, 1_000_000, 6, from + 1001 + foreign),
+        ];
+        TrialRecording { trial, ..with_polls(polls) }
+    };
+    let spec = JobSpec { trials: 2, ..spec(&[]) };
+    let clean = judge(&spec, &[trial(0, 100, 0), trial(1, 5000, 0)]);
+    assert_eq!(clean.server.stub_status.as_ref().unwrap().requests, 2000);
+    assert_eq!((clean.verdict, clean.validity.reconciled), (Verdict::Pass, Some(true)));
+    let foreign = judge(&spec, &[trial(0, 100, 0), trial(1, 5000, 300)]);
+    assert_eq!(foreign.server.stub_status.as_ref().unwrap().foreign_requests, 300);
+    assert_eq!(foreign.verdict, Verdict::Invalid);
+}
+
 #[test]
 fn partial_runs_are_marked_and_keep_their_figures() {
     let mut killed = recording(vec![second(0, tally(100, 0, 1_000_000))]);

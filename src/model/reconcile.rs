@@ -1,9 +1,9 @@
 //! Our counts against nginx's: foreign traffic, silent drops and restarts show
 //! up where the two differ.
 
-use crate::TrialRecording;
 use crate::result::{RunResult, StubStatusResult};
-use crate::stub_status::{StubStatus, StubStatusPoll};
+use crate::stub_status::{PollMoment, StubStatus, StubStatusPoll};
+use crate::{Counts, TrialRecording};
 
 /// nginx's counters over the job, our polls subtracted; `None` when the job
 /// made no poll.
@@ -12,10 +12,12 @@ pub(crate) fn stub_status(recordings: &[TrialRecording]) -> Option<StubStatusRes
     for recording in recordings.iter().filter(|r| !r.polls.is_empty()) {
         add_trial(&recording.polls, &mut total);
     }
-    let (least, most) = requests_expected(recordings);
-    let uncertain = total.polls_failed;
-    total.foreign_requests = total.requests.saturating_sub(most + uncertain);
-    debug_assert!(least <= most);
+    // What a generator that died had sent besides its stored seconds nobody
+    // knows: then nothing can be called foreign.
+    if recordings.iter().all(|recording| recording.end.is_some()) {
+        let ours = most_sent(recordings).saturating_add(total.polls_failed);
+        total.foreign_requests = total.requests.saturating_sub(ours);
+    }
     (total.polls > 0).then_some(total)
 }
 
@@ -29,13 +31,17 @@ fn add_trial(polls: &[StubStatusPoll], total: &mut StubStatusResult) {
     total.polls_failed += polls.iter().filter(|poll| poll.status.is_none()).count() as u64;
     let mut last: Option<StubStatus> = None;
     let (mut own_requests, mut own_connections) = (0, 0);
+    let (mut since_requests, mut since_connections) = (0, 0);
     for poll in polls {
-        // The first good poll is the figure everything is counted from.
+        // The first good poll is the figure everything is counted from, and
+        // what came after the last good one no figure holds.
         if last.is_some() {
-            own_requests += u64::from(poll.sent);
-            own_connections += u64::from(poll.connected);
+            since_requests += u64::from(poll.sent);
+            since_connections += u64::from(poll.connected);
         }
         let Some(status) = poll.status else { continue };
+        own_requests += std::mem::take(&mut since_requests);
+        own_connections += std::mem::take(&mut since_connections);
         total.active_max = total.active_max.max(status.active);
         if let Some(before) = last {
             let restarted = status.requests < before.requests || status.accepts < before.accepts;
@@ -53,18 +59,26 @@ fn add_trial(polls: &[StubStatusPoll], total: &mut StubStatusResult) {
     total.dropped = total.accepts.saturating_sub(total.handled);
 }
 
-/// The least and the most requests that nginx can have counted of ours: every
-/// answered one for sure, and any that may have reached it.
-fn requests_expected(recordings: &[TrialRecording]) -> (u64, u64) {
-    let (mut least, mut most) = (0, 0);
-    for recording in recordings {
-        let warmup = recording.end.as_ref().map(|end| end.warmup).unwrap_or_default();
-        for counts in recording.seconds.iter().map(|s| s.tally.counts).chain([warmup]) {
-            least += counts.ok;
-            most += counts.issued - counts.connect - counts.tls - counts.local - counts.dropped;
-        }
-    }
-    (least, most)
+/// The most requests of ours that nginx can have counted: every one that may
+/// have reached it, warm-up included.
+fn most_sent(recordings: &[TrialRecording]) -> u64 {
+    let warmups = recordings.iter().filter_map(|r| r.end.as_ref()).map(|end| end.warmup);
+    let seconds = recordings.iter().flat_map(|r| &r.seconds).map(|second| second.tally.counts);
+    let sent = |counts: Counts| {
+        let unsent = [counts.connect, counts.tls, counts.local, counts.dropped];
+        unsent.into_iter().fold(counts.issued, u64::saturating_sub)
+    };
+    warmups.chain(seconds).map(sent).fold(0, u64::saturating_add)
+}
+
+/// True when nginx's counter was read before the first byte of load and after
+/// the last one: only then must it hold every request that was answered.
+fn spans_the_load(generators: &[&TrialRecording]) -> bool {
+    let read = |moment| {
+        let mut polls = generators.iter().flat_map(|recording| &recording.polls);
+        polls.any(|poll| poll.moment == moment && poll.status.is_some())
+    };
+    read(PollMoment::Before) && read(PollMoment::After)
 }
 
 /// What the comparison came to.
@@ -77,25 +91,24 @@ pub(crate) struct Reconciliation {
     restarts: u32,
 }
 
-/// Compares the counts of a result.
-pub(crate) fn check(result: &RunResult) -> Reconciliation {
-    let none =
+/// Compares the counts of a result, made from the generators of its `trials`.
+pub(crate) fn check(result: &RunResult, trials: &[Vec<&TrialRecording>]) -> Reconciliation {
+    let mut found =
         Reconciliation { reconciled: None, missing: 0, foreign: 0, requests: 0, restarts: 0 };
     let Some(status) = &result.server.stub_status else {
-        return none;
+        return found;
     };
-    if status.polls - status.polls_failed < 2 {
-        return none;
+    (found.foreign, found.requests) = (status.foreign_requests, status.requests);
+    found.restarts = status.restarts;
+    let ended = trials.iter().flatten().all(|recording| recording.end.is_some());
+    let comparable = ended && trials.iter().all(|generators| spans_the_load(generators));
+    if comparable {
+        let answered = result.counts.ok + result.warmup.ok;
+        found.missing = answered.saturating_sub(status.requests);
     }
-    let least = result.counts.ok + result.warmup.ok;
-    let missing = least.saturating_sub(status.requests);
-    Reconciliation {
-        reconciled: Some(missing == 0 && status.foreign_requests == 0 && status.restarts == 0),
-        missing,
-        foreign: status.foreign_requests,
-        requests: status.requests,
-        restarts: status.restarts,
-    }
+    let differs = found.missing > 0 || found.foreign > 0 || found.restarts > 0;
+    found.reconciled = (comparable || differs).then_some(!differs);
+    found
 }
 
 impl Reconciliation {
