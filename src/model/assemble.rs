@@ -342,12 +342,15 @@ fn judge_criteria(
     tally: &Tally,
 ) -> Vec<CriterionOutcome> {
     let figures = Figures { result, tally };
-    let asked: Vec<Criterion> =
-        expressions.iter().filter_map(|text| Criterion::parse(text).ok()).collect();
-    let own_error_criterion = asked.iter().any(|criterion| criterion.metric == "error_ratio");
-    let default =
-        (!own_error_criterion).then(|| Criterion::parse(DEFAULT_CRITERION).ok()).flatten();
-    asked.iter().chain(&default).map(|criterion| criterion.evaluate(&figures)).collect()
+    let judge = |text: &str| match Criterion::parse(text) {
+        Ok(criterion) => criterion.evaluate(&figures),
+        Err(_) => Criterion::unreadable(text),
+    };
+    let mut outcomes: Vec<CriterionOutcome> = expressions.iter().map(|text| judge(text)).collect();
+    if outcomes.iter().all(|outcome| outcome.metric != "error_ratio") {
+        outcomes.push(judge(DEFAULT_CRITERION));
+    }
+    outcomes
 }
 
 fn verdict(result: &RunResult) -> Verdict {
@@ -391,10 +394,17 @@ fn criteria_in_words(result: &RunResult, status: CriterionStatus) -> String {
             Some(value) => {
                 format!("{} is violated, observed {}", criterion.expression, rounded(value))
             }
-            None => format!("{} cannot be decided, too few samples", criterion.expression),
+            None => format!("{} cannot be decided, {}", criterion.expression, why(criterion)),
         })
         .collect();
     if words.is_empty() { "there was no complete response".to_owned() } else { words.join("; ") }
+}
+
+fn why(undecided: &CriterionOutcome) -> &'static str {
+    match Criterion::parse(&undecided.expression) {
+        Ok(_) => "too few samples",
+        Err(_) => "this benchd does not know it",
+    }
 }
 
 /// Six significant digits at most, without trailing zeros.

@@ -128,6 +128,20 @@ fn the_default_criterion_yields_to_an_own_one() {
 }
 
 #[test]
+fn a_criterion_that_cannot_be_read_is_not_left_out() {
+    let recordings = [recording(vec![second(0, tally(1000, 0, 1_000_000))])];
+    let mut spec = spec(&["rps > 1"]);
+    spec.criteria.push("metric_of_tomorrow < 5".to_owned());
+    let result = judge(&spec, &recordings);
+    assert_eq!((result.verdict, result.criteria.len()), (Verdict::Inconclusive, 3));
+    assert!(
+        result.summary.contains("metric_of_tomorrow < 5 cannot be decided, this benchd"),
+        "{}",
+        result.summary
+    );
+}
+
+#[test]
 fn too_few_samples_for_a_percentile_are_inconclusive() {
     let recordings = [recording(vec![second(0, tally(99, 0, 1_000_000))])];
     assert_eq!(judge(&spec(&["latency_p99_ms < 500"]), &recordings).verdict, Verdict::Inconclusive);

@@ -103,6 +103,18 @@ impl Criterion {
         }
     }
 
+    /// What an expression comes to that cannot be read here, such as one that
+    /// another version of benchd took: it is never left out.
+    pub(crate) fn unreadable(expression: &str) -> CriterionOutcome {
+        let metric = expression.split(['<', '>', '=']).next().unwrap_or_default().trim();
+        CriterionOutcome {
+            expression: expression.to_owned(),
+            metric: metric.to_owned(),
+            observed: None,
+            status: CriterionStatus::NoData,
+        }
+    }
+
     fn holds(&self, value: f64) -> bool {
         match self.op {
             Op::Less => value < self.limit,
