@@ -9,18 +9,13 @@ use crate::recording::EndReason;
 use crate::result::{LoadResult, RunResult, ServerResult, TrialResult};
 use crate::spec::{DEFAULT_CRITERION, LoadModel};
 use crate::timeline::{merged_seconds, share};
-use crate::verdict::{LimitedBy, Validity};
+use crate::validity::{SHORTEST_JUDGED_S, is_judged, validity};
+use crate::verdict::Validity;
 use crate::{Counts, JobId, JobSpec, JobState, Tally, TrialRecording, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Above this CPU share per thread the generator has nothing left to give.
-const GENERATOR_SATURATED: f64 = 0.9;
-/// Below this the window is too short to tell who was the limit.
-const SHORTEST_JUDGED_S: f64 = 1.0;
 /// Above this share of time spent waiting for a processor the reader is told.
 const WAIT_REMARKED: f64 = 0.1;
-/// Foreign requests up to this share of the load are a remark, above it a reason.
-const FOREIGN_TOLERATED: f64 = 0.01;
 
 /// What a result is made of.
 #[derive(Clone, Debug)]
@@ -62,7 +57,7 @@ pub fn total(recordings: &[TrialRecording]) -> Tally {
     total
 }
 
-type Trials<'a> = Vec<Vec<&'a TrialRecording>>;
+pub(crate) type Trials<'a> = Vec<Vec<&'a TrialRecording>>;
 
 fn by_trial(recordings: &[TrialRecording]) -> Trials<'_> {
     let mut trials: BTreeMap<u32, Vec<&TrialRecording>> = BTreeMap::new();
@@ -207,81 +202,6 @@ fn per_second(count: u64, tally: &Tally) -> f64 {
     (count as f64 / tally.span_s() * 1000.0).round() / 1000.0
 }
 
-fn validity(
-    evidence: &Evidence<'_>,
-    trials: &Trials<'_>,
-    result: &RunResult,
-    tally: &Tally,
-) -> Validity {
-    let mut reasons = Vec::new();
-    match result.ended {
-        EndReason::Completed => {}
-        EndReason::Cancelled => reasons.push(format!(
-            "the run was cancelled after {:.1} s of measuring: the figures cover only that part",
-            result.duration_s
-        )),
-        EndReason::Interrupted => reasons.push(format!(
-            "the run was interrupted after {:.1} s of measuring: the figures cover only that part",
-            result.duration_s
-        )),
-    }
-    if !tally.counts.balanced() {
-        reasons
-            .push("the attempts do not add up: issued is not ok + failures + aborted".to_owned());
-    }
-    if tally.counts.local > 0 {
-        reasons.push(format!(
-            "{} attempts failed on the generator itself ({}): raise the limit or ask for less",
-            tally.counts.local,
-            local_reasons(result)
-        ));
-    }
-    let generator_cpu_ratio =
-        result.trials.iter().filter_map(|t| t.generator_cpu_ratio).reduce(f64::max);
-    let judged = result.trials.iter().any(|t| t.duration_s >= SHORTEST_JUDGED_S);
-    let saturated = judged && generator_cpu_ratio.is_some_and(|ratio| ratio > GENERATOR_SATURATED);
-    if saturated {
-        reasons.push(format!(
-            "the generator was the limit: its threads used {:.0} % of their processors; give it more threads \
-             (load.threads), or fewer connections",
-            generator_cpu_ratio.unwrap_or(1.0) * 100.0
-        ));
-    }
-    let reconciled = reconcile::check(result, trials);
-    reasons.extend(reconciled.reasons(FOREIGN_TOLERATED));
-    let limited_by = match (saturated || tally.counts.local > 0, judged) {
-        (true, _) => LimitedBy::Generator,
-        (false, true) if connections_busy(evidence.spec, tally) => LimitedBy::Server,
-        (false, _) => LimitedBy::Unknown,
-    };
-    Validity {
-        valid: reasons.is_empty(),
-        reasons,
-        limited_by,
-        generator_cpu_ratio,
-        generator_wait_ratio: result
-            .trials
-            .iter()
-            .filter_map(|t| t.generator_wait_ratio)
-            .reduce(f64::max),
-        reconciled: reconciled.reconciled,
-    }
-}
-
-fn local_reasons(result: &RunResult) -> String {
-    let local: Vec<&str> =
-        result.failure_reasons.keys().filter_map(|reason| reason.strip_prefix("local: ")).collect();
-    if local.is_empty() { "no reason recorded".to_owned() } else { local.join("; ") }
-}
-
-/// True when the connections spent nearly all their time waiting for answers,
-/// as they do when the server sets the pace of a closed loop.
-fn connections_busy(spec: &JobSpec, tally: &Tally) -> bool {
-    let offered = u128::from(spec.load.connections) * u128::from(tally.span_us);
-    let waited = u128::from(tally.latency.sum_us()) + u128::from(tally.failed.sum_us());
-    offered > 0 && waited * 10 >= offered * 9
-}
-
 fn notes(evidence: &Evidence<'_>, result: &RunResult) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
     if result.load.model == "closed" {
@@ -309,10 +229,11 @@ fn notes(evidence: &Evidence<'_>, result: &RunResult) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if result.duration_s > 0.0 && result.duration_s < SHORTEST_JUDGED_S {
+    let longest = result.trials.iter().map(|trial| trial.duration_s).fold(0.0, f64::max);
+    if longest > 0.0 && !result.trials.iter().any(is_judged) {
         notes.push(format!(
-            "the window of {:.3} s is too short to tell what limited the run",
-            result.duration_s
+            "a window of {longest:.3} s is too short to tell what limited the run: that takes \
+             {SHORTEST_JUDGED_S} s"
         ));
     }
     if result.warmup.issued > 0 {

@@ -68,15 +68,17 @@ fn judge_in_state(
     recordings: &[TrialRecording],
     state: JobState,
 ) -> crate::RunResult {
-    let evidence = Evidence {
-        job_id: JobId::new(),
-        spec,
-        state,
-        recordings,
-        host: HostSnapshot::default(),
-        same_host: true,
-    };
-    assemble(&evidence)
+    judge_on(HostSnapshot::default(), spec, recordings, state)
+}
+
+fn judge_on(
+    host: HostSnapshot,
+    spec: &JobSpec,
+    recordings: &[TrialRecording],
+    state: JobState,
+) -> crate::RunResult {
+    let job_id = JobId::new();
+    assemble(&Evidence { job_id, spec, state, recordings, host, same_host: true })
 }
 
 #[test]
@@ -160,6 +162,49 @@ fn a_saturated_generator_is_invalid_but_not_in_a_blink() {
     );
     assert!(result.validity.reasons[0].contains("load.threads"));
     assert_eq!(busy(20_000).verdict, Verdict::Pass);
+}
+
+#[test]
+fn more_threads_than_processors_are_saturated_together() {
+    let verdict_on = |cores, cpu_quota_cores, generator_cpu_us| {
+        let tally = Tally { generator_cpu_us, ..tally(100, 0, 1_000_000) };
+        let mut recording = recording(vec![second(0, tally)]);
+        recording.end.as_mut().unwrap().threads = 4;
+        let host = HostSnapshot { cores, cpu_quota_cores, ..HostSnapshot::default() };
+        judge_on(host, &spec(&[]), &[recording], JobState::Completed)
+    };
+    let result = verdict_on(2, None, 1_900_000);
+    assert_eq!(result.verdict, Verdict::Invalid);
+    let reason = &result.validity.reasons[0];
+    assert!(reason.contains("used 95 %") && reason.contains("more processors"), "{reason}");
+    assert_eq!(verdict_on(2, None, 1_700_000).verdict, Verdict::Pass);
+    assert_eq!(verdict_on(8, Some(0.5), 480_000).verdict, Verdict::Invalid);
+    assert_eq!(verdict_on(8, None, 1_900_000).verdict, Verdict::Pass);
+}
+
+#[test]
+fn a_trial_in_a_blink_is_not_judged_beside_a_long_one() {
+    let long = recording(vec![second(0, tally(100, 0, 1_000_000))]);
+    let blink = Tally { generator_cpu_us: 20_000, ..tally(100, 0, 20_000) };
+    let blink = TrialRecording { trial: 1, ..recording(vec![second(0, blink)]) };
+    let spec = JobSpec { trials: 2, ..spec(&[]) };
+    assert_eq!(judge(&spec, &[long, blink.clone()]).verdict, Verdict::Pass);
+    let blinks: Vec<_> = (0..60).map(|trial| TrialRecording { trial, ..blink.clone() }).collect();
+    let result = judge(&JobSpec { trials: 60, ..spec }, &blinks);
+    assert!(result.duration_s > 1.0);
+    assert!(result.notes.iter().any(|note| note.contains("too short")), "{:?}", result.notes);
+}
+
+#[test]
+fn only_a_generator_with_time_to_spare_lets_the_server_be_the_limit() {
+    let limit = |generator_cpu_us, generator_wait_us| {
+        let mut tally = Tally { generator_cpu_us, generator_wait_us, ..tally(0, 0, 1_000_000) };
+        (0..100).for_each(|_| tally.latency.record_us(9_500));
+        judge(&spec(&[]), &[recording(vec![second(0, tally)])]).validity.limited_by
+    };
+    assert_eq!(limit(500_000, 100_000), LimitedBy::Server);
+    assert_eq!(limit(600_000, 350_000), LimitedBy::Unknown);
+    assert_eq!(limit(950_000, 0), LimitedBy::Generator);
 }
 
 #[test]

@@ -20,6 +20,7 @@ pub mod spec;
 pub mod stub_status;
 pub mod time;
 pub mod timeline;
+mod validity;
 pub mod verdict;
 
 pub use histogram::Histogram;
