@@ -372,6 +372,24 @@ fn partial_runs_are_marked_and_keep_their_figures() {
 }
 
 #[test]
+fn damaged_records_make_no_figure_fall_over() {
+    let mut unbalanced = tally(3, 0, 1_000_000);
+    unbalanced.counts.issued = 0;
+    (unbalanced.counts.aborted, unbalanced.counts.connect) = (9, 9);
+    let recordings = [TrialRecording {
+        polls: vec![
+            poll(PollMoment::Before, -10, 5, 100),
+            poll(PollMoment::After, 1_000_000, 6, 104),
+        ],
+        ..recording(vec![second(u32::MAX, unbalanced.clone()), second(0, unbalanced)])
+    }];
+    let result = judge(&spec(&[]), &recordings);
+    assert_eq!((result.verdict, result.error_ratio), (Verdict::Invalid, None));
+    assert!(result.summary.contains("do not add up"), "{}", result.summary);
+    assert_eq!(timeline::all(&recordings, 1).len(), 2);
+}
+
+#[test]
 fn two_generators_of_one_trial_share_its_window() {
     let left = recording(vec![second(0, tally(100, 0, 1_000_000))]);
     let right = TrialRecording { generator: 1, ..left.clone() };

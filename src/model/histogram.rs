@@ -74,7 +74,7 @@ impl Histogram {
         self.min_us = self.min_us.min(other.min_us);
         self.max_us = self.max_us.max(other.max_us);
         self.sum_us = self.sum_us.saturating_add(other.sum_us);
-        self.sum_squares += other.sum_squares;
+        self.sum_squares = self.sum_squares.saturating_add(other.sum_squares);
     }
 
     /// Forgets every value and keeps the memory.
@@ -233,8 +233,12 @@ impl<'de> Deserialize<'de> for Histogram {
             return Ok(Self::default());
         };
         let bytes = STANDARD.decode(&stored.v2).map_err(D::Error::custom)?;
+        let buckets = Buckets::from_v2(&bytes).map_err(D::Error::custom)?;
+        if buckets.is_empty() || stored.min > stored.max || stored.max > HIGHEST_US {
+            return Err(D::Error::custom("a histogram whose extremes cannot be its own"));
+        }
         Ok(Self {
-            buckets: Buckets::from_v2(&bytes).map_err(D::Error::custom)?,
+            buckets,
             min_us: stored.min,
             max_us: stored.max,
             sum_us: stored.sum,
@@ -278,7 +282,8 @@ pub struct LatencySummary {
 
 #[cfg(test)]
 mod tests {
-    use super::{HIGHEST_US, Histogram};
+    use super::{HIGHEST_US, Histogram, STANDARD};
+    use base64::Engine as _;
 
     fn of(values: &[u64]) -> Histogram {
         let mut histogram = Histogram::new();
@@ -344,6 +349,24 @@ mod tests {
         let mut nothing = Histogram::default();
         nothing.merge(&compact);
         assert_eq!(nothing, compact);
+    }
+
+    #[test]
+    fn a_stored_form_that_cannot_be_one_is_refused() {
+        let good = serde_json::to_value(of(&[5, 9])).unwrap();
+        let empty = STANDARD.encode(Histogram::new().to_v2());
+        for (key, value) in
+            [("min", 10.into()), ("max", 4.into()), ("v2", serde_json::Value::from(empty))]
+        {
+            let mut damaged: serde_json::Value = good.clone();
+            damaged[key] = value;
+            assert!(serde_json::from_value::<Histogram>(damaged).is_err(), "{key}");
+        }
+        let mut damaged = good.clone();
+        damaged["squares"] = u128::MAX.to_string().into();
+        let mut huge: Histogram = serde_json::from_value(damaged).unwrap();
+        huge.merge(&huge.clone());
+        assert!(huge.stddev_us().is_some_and(f64::is_finite));
     }
 
     #[test]

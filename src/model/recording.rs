@@ -156,8 +156,8 @@ impl Tally {
     /// `1 - good / (issued - aborted)`; null when nothing was issued.
     #[must_use]
     pub fn error_ratio(&self) -> Option<f64> {
-        let decided = self.counts.issued - self.counts.aborted;
-        (decided > 0).then(|| (decided - self.good()) as f64 / decided as f64)
+        let decided = self.counts.issued.saturating_sub(self.counts.aborted);
+        (decided > 0).then(|| decided.saturating_sub(self.good()) as f64 / decided as f64)
     }
 
     /// Every attempt's latency, failures included.

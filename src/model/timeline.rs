@@ -3,6 +3,7 @@
 use crate::stub_status::{PollMoment, StubStatus, StubStatusPoll};
 use crate::{Tally, Timestamp, TrialRecording};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
 /// A rest of the window shorter than this joins the second before it: a rate
@@ -175,14 +176,13 @@ pub(crate) fn share(spent_us: u64, tally: &Tally, threads: u32) -> Option<f64> {
 /// Seconds of all generators of one trial side by side (open connections and
 /// figures), a short rest joined to the second before.
 pub(crate) fn merged_seconds(generators: &[&TrialRecording]) -> Vec<(u64, Tally)> {
-    let count = generators.iter().filter_map(|g| g.seconds.last()).map(|s| s.index + 1).max();
-    let mut merged: Vec<(u64, Tally)> = Vec::new();
-    merged.resize_with(count.unwrap_or(0) as usize, Default::default);
+    let mut seconds: BTreeMap<u32, (u64, Tally)> = BTreeMap::new();
     for second in generators.iter().flat_map(|g| &g.seconds) {
-        let (connections, tally) = &mut merged[second.index as usize];
+        let (connections, tally) = seconds.entry(second.index).or_default();
         *connections += u64::from(second.connections_open);
         tally.merge_parallel(&second.tally);
     }
+    let mut merged: Vec<(u64, Tally)> = seconds.into_values().collect();
     let rest_is_short = merged.last().is_some_and(|(_, tally)| tally.span_us < SHORTEST_ROW_US);
     if rest_is_short
         && merged.len() > 1
