@@ -10,6 +10,11 @@ use benchd_model::recording::FirstResponse;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
+/// A server that has let so many connects run into their time limit gets no
+/// more of them before the window: with thousands of connections to open, each
+/// waiting for its turn, the window would not come for minutes.
+const CONNECTS_TO_MISS: u32 = 16;
+
 /// Shared by the threads of one run.
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -48,6 +53,8 @@ pub(crate) struct Gauge {
     sockets: AtomicU32,
     established: AtomicU32,
     most_established: AtomicU32,
+    /// Connects before the window that ran into their time limit.
+    missed: AtomicU32,
 }
 
 impl Gauge {
@@ -71,6 +78,16 @@ impl Gauge {
 
     pub(crate) fn closed(&self) {
         self.established.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn missed(&self) {
+        self.missed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// True when so many connects ran into their limit that the others before
+    /// the window are not worth waiting for.
+    pub(crate) fn is_unresponsive(&self) -> bool {
+        self.missed.load(Ordering::Relaxed) >= CONNECTS_TO_MISS
     }
 
     pub(crate) fn most_established(&self) -> u32 {

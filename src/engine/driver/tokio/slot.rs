@@ -96,8 +96,13 @@ impl Slot {
     async fn preconnect(&mut self) {
         let local = self.local.clone();
         let Ok(permit) = local.pacer.acquire().await else { return };
+        if local.shared.gauge.is_unresponsive() {
+            return;
+        }
         local.slots.arm(self.index, local.now() + local.timeout);
-        self.open().await.ok();
+        if self.open().await.is_err() && local.slots.passed(self.index) {
+            local.shared.gauge.missed();
+        }
         local.slots.disarm(self.index);
         drop(permit);
     }

@@ -6,6 +6,8 @@ use rcgen::{CertificateParams, KeyPair};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -99,4 +101,32 @@ fn a_handshake_that_stalls_or_is_cut_is_a_tls_failure() {
 
     let server = Server::start(drop);
     load_tls(&server, "localhost", true).all(Outcome::Tls, 10);
+}
+
+#[test]
+fn a_server_that_never_shakes_hands_does_not_put_the_window_off_again_and_again() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let accepted = Arc::new(AtomicUsize::new(0));
+    let count = accepted.clone();
+    std::thread::spawn(move || {
+        let held: Vec<_> = listener
+            .incoming()
+            .inspect(|_| {
+                count.fetch_add(1, Ordering::SeqCst);
+            })
+            .take_while(Result::is_ok)
+            .collect();
+        drop(held);
+    });
+    let run = load(address, |plan| {
+        plan.url = format!("https://localhost:{}/", address.port()).parse().unwrap();
+        plan.timeout = Duration::from_millis(200);
+        plan.connections = 700;
+        plan.requests = Some(0);
+    });
+    run.all(Outcome::Ok, 0);
+    // As many as are tried at once, and not the others after them.
+    let accepted = accepted.load(Ordering::SeqCst);
+    assert!((16..600).contains(&accepted), "{accepted}");
 }
