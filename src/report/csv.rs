@@ -5,8 +5,9 @@
 use benchd_model::{SecondRecord, TimelineRow, TrialRecording, timeline};
 use csv::{Terminator, WriterBuilder};
 
-/// Renders `rows`; the header stands even above none.
-pub(crate) fn timeline(rows: &[TimelineRow]) -> String {
+/// The rows of a timeline as CSV; the header stands even above none.
+#[must_use]
+pub fn timeline(rows: &[TimelineRow]) -> String {
     if rows.is_empty() {
         let row = timeline::live_row(&TrialRecording::default(), &SecondRecord::default(), 1);
         let text = write(&[row]);

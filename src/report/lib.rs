@@ -11,6 +11,7 @@ mod table;
 use benchd_model::{Job, RunResult, TrialRecording, assemble, timeline};
 use std::str::FromStr;
 
+pub use csv::timeline as timeline_csv;
 pub use table::{render_table, timeline_table};
 
 /// The formats a result can be read in.

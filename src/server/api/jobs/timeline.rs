@@ -4,11 +4,12 @@ use crate::config::App;
 use crate::extract::{JobPath, RawQuery};
 use crate::negotiate::{CSV, preferred};
 use crate::params::Params;
-use crate::problem::{ApiResult, Code, Problem};
+use crate::problem::ApiResult;
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use benchd_model::{SecondRecord, TimelineRow, TrialRecording, timeline};
+use benchd_model::{TimelineRow, timeline};
+use benchd_report::timeline_csv;
 use http::HeaderMap;
 use http::header::{CONTENT_TYPE, HeaderValue, VARY};
 
@@ -54,7 +55,7 @@ pub(crate) async fn timeline(
     let rows = timeline::all(&recordings, job.spec.load.threads);
     let mut response = if csv {
         let content_type = HeaderValue::from_static("text/csv; charset=utf-8");
-        ([(CONTENT_TYPE, content_type)], to_csv(&rows)?).into_response()
+        ([(CONTENT_TYPE, content_type)], timeline_csv(&rows)).into_response()
     } else {
         Json(rows).into_response()
     };
@@ -69,28 +70,4 @@ pub(crate) async fn timeline(
 pub(crate) enum TimelineFormat {
     Json,
     Csv,
-}
-
-/// The same text as `?format=csv` of a finished result: a header even above no
-/// rows, lines that end with CRLF.
-fn to_csv(rows: &[TimelineRow]) -> ApiResult<String> {
-    let nothing = timeline::live_row(&TrialRecording::default(), &SecondRecord::default(), 1);
-    let written = if rows.is_empty() { std::slice::from_ref(&nothing) } else { rows };
-    let mut text = write(written).map_err(|error| {
-        tracing::error!(error = %error, "the timeline could not be written as CSV");
-        Problem::new(Code::Internal, "the timeline could not be written as CSV")
-    })?;
-    if rows.is_empty() {
-        text.truncate(text.find('\n').map_or(text.len(), |end| end + 1));
-    }
-    Ok(text)
-}
-
-fn write(rows: &[TimelineRow]) -> Result<String, Box<dyn std::error::Error>> {
-    let mut writer =
-        csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());
-    for row in rows {
-        writer.serialize(row)?;
-    }
-    Ok(String::from_utf8(writer.into_inner()?)?)
 }
