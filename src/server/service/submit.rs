@@ -1,8 +1,7 @@
 //! Taking a job in: the spec is checked, its target is resolved and checked
 //! against the policy, and the store queues it.
 
-use benchd_model::policy::{Refusal, TargetPolicy};
-use benchd_model::spec::TargetSpec;
+use benchd_model::policy::{Refusal, RegisteredTarget, TargetPolicy};
 use benchd_model::{FieldError, Job, JobId, JobSpec, Timestamp};
 use benchd_store::{Idempotency, NewJob, Store, StoreError};
 use serde_json::Value;
@@ -64,14 +63,7 @@ pub(crate) async fn submit(
 }
 
 fn parse(policy: &TargetPolicy, document: &Value) -> Result<JobSpec, SubmitError> {
-    let named = |name: &str| {
-        policy.named(name).map(|target| TargetSpec {
-            name: Some(target.name.clone()),
-            url: target.url.clone(),
-            stub_status: target.stub_status.clone(),
-            insecure: false,
-        })
-    };
+    let named = |name: &str| policy.named(name).map(RegisteredTarget::spec);
     let mut errors = Vec::new();
     find_nul(document, &mut String::new(), &mut errors);
     match JobSpec::parse(document, &named) {
