@@ -1,23 +1,21 @@
 //! The coordinator of one run: starts the generator threads, lets them begin
 //! together, hands their merged seconds out, and sums the end up.
 
-use crate::budget::Pool;
-use crate::clock::{Clock, NEVER, Nanos, nanos};
-use crate::descriptors::Descriptors;
+use crate::clock::{NEVER, Nanos, nanos};
 use crate::driver::{Farewell, Order, Report, Reporter, tokio};
 use crate::plan::{Plan, PlanError};
 use crate::prepared::Prepared;
 use crate::record::{Merger, Row, ThreadEnd};
-use crate::shared::{Gauge, Shared, Window};
+use crate::shared::{Shared, Window};
 use crate::stop::Stop;
 use benchd_model::job::Phase;
 use benchd_model::recording::EndReason;
 use benchd_model::{SecondRecord, Timestamp, TrialEnd};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// What a run tells while it goes on.
@@ -66,18 +64,7 @@ pub fn run(
     stop: &Stop,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Run, EngineError> {
-    let prepared = Prepared::new(plan)?;
-    let threads = prepared.threads;
-    let shared = Arc::new(Shared {
-        prepared,
-        stop: stop.clone(),
-        abandoned: AtomicBool::new(false),
-        clock: Clock::start(),
-        pool: plan.requests.map(|requests| Pool::new(requests, threads)),
-        first_response: OnceLock::new(),
-        gauge: Gauge::default(),
-        descriptors: Descriptors::raise(),
-    });
+    let shared = Shared::new(Prepared::new(plan)?, stop.clone());
     let mut crew = Crew::start(&shared)?;
     progress(Progress::Phase(Phase::Preparing));
     crew.gather(|report| matches!(report, Report::Built))?;
@@ -285,5 +272,37 @@ impl<'a> Watch<'a> {
         };
         let left = next.saturating_sub(self.shared.clock.now());
         Duration::from_nanos(left).min(Duration::from_secs(3600))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Crew, EngineError, Watch, window};
+    use crate::driver::{Farewell, Report, Reporter};
+    use crate::shared::Shared;
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+    use std::sync::mpsc::channel;
+
+    /// A crew of one thread that panics at once.
+    fn crew(shared: &Arc<Shared>) -> Crew {
+        let (reporting, reports) = channel();
+        let thread = std::thread::spawn(move || {
+            let _farewell = Farewell(Reporter::new(0, reporting));
+            panic!("as the test wants it");
+        });
+        let (shared, ends) = (shared.clone(), BTreeMap::new());
+        Crew { shared, orders: Vec::new(), reports, ends, threads: vec![thread] }
+    }
+
+    #[test]
+    fn a_thread_that_panics_ends_the_run_with_an_error_in_every_stage() {
+        let shared = Shared::for_test("127.0.0.1:1".parse().unwrap());
+        let ready = crew(&shared).gather(|report| matches!(report, Report::Ready));
+        assert!(matches!(ready, Err(EngineError::Panicked)));
+        assert!(matches!(crew(&shared).dismiss(), Err(EngineError::Panicked)));
+        let window = window(&shared.prepared.plan, shared.clock.now());
+        let followed = Watch::new(&shared, window, &mut crew(&shared), &mut |_| {}).follow();
+        assert!(matches!(followed, Err(EngineError::Panicked)));
     }
 }

@@ -30,6 +30,19 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    pub(crate) fn new(prepared: Prepared, stop: Stop) -> Arc<Self> {
+        Arc::new(Self {
+            stop,
+            abandoned: AtomicBool::new(false),
+            clock: Clock::start(),
+            pool: prepared.plan.requests.map(|requests| Pool::new(requests, prepared.threads)),
+            first_response: OnceLock::new(),
+            gauge: Gauge::default(),
+            descriptors: Descriptors::raise(),
+            prepared,
+        })
+    }
+
     /// The run is to end now, whatever is left to do.
     pub(crate) fn must_stop(&self) -> bool {
         self.stop.requested().is_some() || self.abandoned.load(Ordering::Relaxed)
@@ -92,5 +105,17 @@ impl Gauge {
 
     pub(crate) fn most_established(&self) -> u32 {
         self.most_established.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+impl Shared {
+    /// Of a run of one connection to `address` without an end.
+    pub(crate) fn for_test(address: std::net::SocketAddr) -> Arc<Self> {
+        let document = serde_json::json!({"target": {"url": format!("http://{address}/")},
+            "load": {"connections": 1, "duration": "24h"}});
+        let spec = benchd_model::JobSpec::parse(&document, &|_| None).expect("a valid job");
+        let plan = crate::plan::Plan::from_spec(&spec, vec![address]).expect("a valid plan");
+        Self::new(Prepared::new(&plan).expect("a valid plan"), Stop::default())
     }
 }

@@ -86,3 +86,35 @@ impl Machine {
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Farewell, Report, Reporter};
+    use super::{Local, Machine};
+    use crate::shared::{Shared, Window};
+    use std::net::TcpListener;
+    use std::rc::Rc;
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn a_connection_s_panic_is_its_thread_s_panic() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let shared = Shared::for_test(listener.local_addr().unwrap());
+        let (reporting, reports) = channel();
+        let thread = std::thread::spawn(move || {
+            let reporter = Reporter::new(0, reporting);
+            let _farewell = Farewell(reporter.handle());
+            let mut machine = Machine::build(&shared).unwrap();
+            let local = Rc::new(Local::new(shared.clone(), 0, reporter));
+            machine.spawn_slots(&local);
+            machine.run_until_idle(&local);
+            // The first read needs the buffer, which is lent out.
+            let _lent = local.buffer.borrow_mut();
+            let (start, end) = (local.now(), local.now() + 20_000_000_000);
+            local.begin(Window { start, end, grace_end: end });
+            machine.run_until_idle(&local);
+        });
+        assert!(thread.join().is_err(), "the panic went unnoticed");
+        assert!(matches!(reports.iter().last(), Some((0, Report::Gone))));
+    }
+}
