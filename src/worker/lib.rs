@@ -4,7 +4,8 @@
 //! queue, `execute` turns its spec into a plan (`resolve` pins every
 //! address) and makes its trials (`trial`, with `sampler` beside it), and
 //! `flush` writes what comes in, second by second. `reaper` ends the jobs
-//! of workers that died. Nothing here knows HTTP serving or pages.
+//! of workers that died, from what they stored or left in the `spool`.
+//! Nothing here knows HTTP serving or pages.
 
 mod claim_loop;
 mod execute;
@@ -45,7 +46,8 @@ pub struct WorkerConfig {
     /// How long it goes on trying to write a finished job into a store that is
     /// away, before the job goes to the spool.
     pub keep_trying: Duration,
-    /// The folder for jobs that could not be stored.
+    /// The folder for jobs that could not be stored. A worker with the same
+    /// folder that finds such a job abandoned in the store completes it from here.
     pub spool: PathBuf,
 }
 

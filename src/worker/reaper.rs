@@ -1,7 +1,7 @@
 //! Ends the jobs of workers that died: each becomes `interrupted`, with a
-//! result of what it had stored.
+//! result of what it had stored; one that lies in the spool ends as it did.
 
-use crate::{Worker, lease};
+use crate::{Worker, lease, spool};
 use benchd_model::assemble::{Evidence, assemble};
 use benchd_model::{JobId, JobState, RunResult, Timestamp};
 use benchd_store::{Finish, Lease, RunningLease, StoreError};
@@ -129,6 +129,16 @@ async fn end(worker: &Worker, abandoned: &RunningLease) -> Result<bool, StoreErr
     let Some(lease) = store.take_over(job, attempt, &config.name, now, config.lease).await? else {
         return Ok(false);
     };
+    if let Some(spooled) = spooled(worker, job).await {
+        store.append(&lease, &spooled.records()).await?;
+        let (result, error) = (spooled.result.as_deref(), spooled.error.as_deref());
+        let end = Finish { state: spooled.state, result, error, at: Timestamp::now() };
+        store.finish(&lease, end).await?;
+        if let Err(error) = spool::remove(&config.spool, job) {
+            tracing::warn!(%job, %error, "the job is stored, and its spool file stays behind");
+        }
+        return Ok(true);
+    }
     let result = result_of(worker, &lease).await?;
     let end = Finish {
         state: JobState::Interrupted,
@@ -138,6 +148,15 @@ async fn end(worker: &Worker, abandoned: &RunningLease) -> Result<bool, StoreErr
     };
     store.finish(&lease, end).await?;
     Ok(true)
+}
+
+/// The job as its worker left it in the spool of this host, if it did.
+async fn spooled(worker: &Worker, job: JobId) -> Option<spool::Spooled<'static>> {
+    let folder = worker.config.spool.clone();
+    let reading = tokio::task::spawn_blocking(move || spool::read(&folder, job));
+    let read = reading.await.unwrap_or_else(|error| Err(std::io::Error::other(error)));
+    let log = |error: &_| tracing::warn!(%job, %error, "its spool file cannot be used");
+    read.inspect_err(log).ok().flatten()
 }
 
 async fn result_of(worker: &Worker, lease: &Lease) -> Result<Option<RunResult>, StoreError> {

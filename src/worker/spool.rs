@@ -1,33 +1,36 @@
 //! The last place for a job that the store did not take: one JSON file that
-//! only its owner can read.
+//! only its owner can read. The reaper finds it there and brings it home.
 
 use crate::flush::End;
 use benchd_model::stub_status::StubStatusPoll;
 use benchd_model::{JobId, JobState, RunResult, SecondRecord, Timestamp, TrialEnd, TrialRecording};
-use serde::Serialize;
-use std::fs::{DirBuilder, OpenOptions};
-use std::io::{BufWriter, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use benchd_store::Record;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, BufReader, BufWriter, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-#[derive(Serialize)]
-struct Spooled<'a> {
+/// A job in the spool.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Spooled<'a> {
     job_id: JobId,
     written_at: Timestamp,
-    state: JobState,
-    error: Option<&'a str>,
-    result: Option<&'a RunResult>,
+    pub(crate) state: JobState,
+    pub(crate) error: Option<Cow<'a, str>>,
+    pub(crate) result: Option<Cow<'a, RunResult>>,
     recordings: Vec<SpooledRecording<'a>>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 struct SpooledRecording<'a> {
     trial: u32,
     generator: u32,
     started_us: Option<i64>,
-    seconds: &'a [SecondRecord],
-    polls: &'a [StubStatusPoll],
-    end: Option<&'a TrialEnd>,
+    seconds: Cow<'a, [SecondRecord]>,
+    polls: Cow<'a, [StubStatusPoll]>,
+    end: Option<Cow<'a, TrialEnd>>,
 }
 
 /// Writes the job to `folder/<job>.json` and tells the path. The folder stands
@@ -41,22 +44,67 @@ pub(crate) fn write(
     job: JobId,
     end: &End<'_>,
     recordings: &[TrialRecording],
-) -> std::io::Result<PathBuf> {
+) -> io::Result<PathBuf> {
     let spooled = Spooled {
         job_id: job,
         written_at: Timestamp::now(),
         state: end.state,
-        error: end.error,
-        result: end.result,
+        error: end.error.map(Cow::Borrowed),
+        result: end.result.map(Cow::Borrowed),
         recordings: recordings.iter().map(SpooledRecording::of).collect(),
     };
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let path = folder.join(format!("{job}.json"));
+    let path = path(folder, job);
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
     let mut file = BufWriter::new(file);
     serde_json::to_writer(&mut file, &spooled)?;
     file.flush()?;
     Ok(path)
+}
+
+/// Reads the job back, if it is there.
+///
+/// # Errors
+/// When it cannot be read, or others could have written it.
+pub(crate) fn read(folder: &Path, job: JobId) -> io::Result<Option<Spooled<'static>>> {
+    let path = path(folder, job);
+    let file = match path.symlink_metadata() {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let owner = folder.metadata()?;
+    let own = owner.uid() == rustix::process::geteuid().as_raw() && owner.mode() & 0o022 == 0;
+    if !own || !file.is_file() {
+        return Err(io::Error::other(format!(
+            "{} is not trusted: others can write to its folder, or it is no plain file",
+            path.display()
+        )));
+    }
+    let spooled: Spooled<'static> = serde_json::from_reader(BufReader::new(File::open(path)?))?;
+    if spooled.job_id != job || !spooled.state.is_finished() {
+        return Err(io::Error::other("it holds another job, or one that has not ended"));
+    }
+    Ok(Some(spooled))
+}
+
+/// Removes the job's file, once the job is stored.
+///
+/// # Errors
+/// When it cannot be removed.
+pub(crate) fn remove(folder: &Path, job: JobId) -> io::Result<()> {
+    std::fs::remove_file(path(folder, job))
+}
+
+fn path(folder: &Path, job: JobId) -> PathBuf {
+    folder.join(format!("{job}.json"))
+}
+
+impl Spooled<'_> {
+    /// Everything recorded, as the store takes it.
+    pub(crate) fn records(&self) -> Vec<Record> {
+        self.recordings.iter().flat_map(SpooledRecording::records).collect()
+    }
 }
 
 impl<'a> SpooledRecording<'a> {
@@ -66,18 +114,31 @@ impl<'a> SpooledRecording<'a> {
             trial: *trial,
             generator: *generator,
             started_us: *started_us,
-            seconds,
-            polls,
-            end: end.as_ref(),
+            seconds: Cow::Borrowed(seconds),
+            polls: Cow::Borrowed(polls),
+            end: end.as_ref().map(Cow::Borrowed),
         }
+    }
+
+    fn records(&self) -> Vec<Record> {
+        let (trial, generator) = (self.trial, self.generator);
+        let started =
+            self.started_us.map(|started_us| Record::TrialStarted { trial, generator, started_us });
+        let second =
+            |second: &SecondRecord| Record::Second { trial, generator, second: second.clone() };
+        let poll = |poll: &StubStatusPoll| Record::Poll { trial, generator, poll: poll.clone() };
+        let end =
+            self.end.as_deref().map(|end| Record::TrialEnd { trial, generator, end: end.clone() });
+        let seconds = self.seconds.iter().map(second);
+        started.into_iter().chain(seconds).chain(self.polls.iter().map(poll)).chain(end).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::write;
+    use super::{read, remove, write};
     use crate::flush::End;
-    use benchd_model::{JobId, JobState, SecondRecord, TrialRecording};
+    use benchd_model::{JobId, JobState, SecondRecord, TrialEnd, TrialRecording};
     use std::os::unix::fs::PermissionsExt;
 
     const END: End<'_> = End { state: JobState::Failed, result: None, error: Some("gone") };
@@ -107,5 +168,47 @@ mod tests {
         std::fs::write(&path, "mine").unwrap();
         assert!(write(folder.path(), job, &END, &[]).is_err());
         assert_eq!(std::fs::read_to_string(path).unwrap(), "mine");
+    }
+
+    #[test]
+    fn a_job_is_read_back_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let job = JobId::new();
+        assert!(read(folder.path(), job).unwrap().is_none());
+        let recording = TrialRecording {
+            trial: 3,
+            seconds: vec![SecondRecord::default(), SecondRecord::default()],
+            end: Some(TrialEnd::default()),
+            started_us: Some(1),
+            ..TrialRecording::default()
+        };
+        write(folder.path(), job, &END, &[recording]).unwrap();
+        let spooled = read(folder.path(), job).unwrap().unwrap();
+        assert_eq!((spooled.state, spooled.error.as_deref()), (JobState::Failed, Some("gone")));
+        assert_eq!(spooled.records().len(), 4);
+        remove(folder.path(), job).unwrap();
+        assert!(read(folder.path(), job).unwrap().is_none());
+    }
+
+    #[test]
+    fn what_others_could_have_written_is_not_believed() {
+        let folder = tempfile::tempdir().unwrap();
+        let mode = |bits| {
+            std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(bits)).unwrap();
+        };
+        let (job, running, other) = (JobId::new(), JobId::new(), JobId::new());
+        let path = write(folder.path(), job, &END, &[]).unwrap();
+        mode(0o777);
+        assert!(read(folder.path(), job).is_err());
+        mode(0o700);
+        assert!(read(folder.path(), job).is_ok());
+        let link = folder.path().join(format!("{other}.json"));
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        assert!(read(folder.path(), other).is_err());
+        std::fs::remove_file(&link).unwrap();
+        std::fs::rename(path, link).unwrap();
+        assert!(read(folder.path(), other).is_err(), "it names another job");
+        write(folder.path(), running, &End { state: JobState::Running, ..END }, &[]).unwrap();
+        assert!(read(folder.path(), running).is_err());
     }
 }

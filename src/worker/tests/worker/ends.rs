@@ -237,3 +237,27 @@ async fn a_store_that_stays_away_leaves_the_job_in_the_spool() {
     assert_eq!(document["state"], "completed");
     assert_eq!(document["result"]["counts"]["ok"], 5);
 }
+
+#[tokio::test]
+async fn a_job_in_the_spool_comes_home_when_the_store_is_back() {
+    let (bench, gate) = (Bench::new().await, Gate::new().await);
+    gate.allow(5);
+    let job = bench.post(&spec(&gate.url, json!({"connections": 1, "requests": 5}))).await;
+    execute(&bench, REFUSE_RECORDS).await;
+    let impatient = WorkerConfig { keep_trying: Duration::ZERO, ..bench.config(&dead_worker()) };
+    let outcome =
+        bounded(Worker::new(bench.store.clone(), impatient).run_one(job, CancellationToken::new()))
+            .await;
+    let Err(WorkerError::Spooled { path, .. }) = outcome else { panic!("{outcome:?}") };
+    assert_eq!(recorded_ok(&bench.recordings(job).await), 0);
+    execute(&bench, "DROP TRIGGER away").await;
+
+    assert_eq!(bench.run(job).await.unwrap(), JobState::Completed);
+    let result = bench.result(job).await;
+    assert_eq!((result.counts.ok, result.ended), (5, EndReason::Completed));
+    assert_eq!(bench.job(job).await.verdict, Some(result.verdict));
+    let recordings = bench.recordings(job).await;
+    assert_eq!(recorded_ok(&recordings), 5);
+    assert!(recordings[0].end.is_some() && recordings[0].started_us.is_some());
+    assert!(!path.exists());
+}
