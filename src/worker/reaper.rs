@@ -139,14 +139,22 @@ async fn end(worker: &Worker, abandoned: &RunningLease) -> Result<bool, StoreErr
         }
         return Ok(true);
     }
-    let result = result_of(worker, &lease).await?;
-    let end = Finish {
-        state: JobState::Interrupted,
-        result: result.as_ref(),
-        error: None,
-        at: Timestamp::now(),
-    };
-    store.finish(&lease, end).await?;
+    let at = Timestamp::now();
+    match result_of(worker, &lease).await {
+        Ok(result) => {
+            let (state, result) = (JobState::Interrupted, result.as_ref());
+            store.finish(&lease, Finish { state, result, error: None, at }).await?;
+        }
+        // It will not become readable: a job that never ended would keep its
+        // target from all others for ever.
+        Err(error @ (StoreError::Corrupt { .. } | StoreError::UnknownVersion { .. })) => {
+            let error = format!("its worker died, and no result can be made of the rest: {error}");
+            tracing::warn!(%job, error);
+            let (state, error) = (JobState::Failed, Some(error.as_str()));
+            store.finish(&lease, Finish { state, result: None, error, at }).await?;
+        }
+        Err(error) => return Err(error),
+    }
     Ok(true)
 }
 

@@ -101,10 +101,14 @@ fn dead_worker() -> String {
 }
 
 async fn reaped(bench: &Bench, job: JobId) {
+    reaped_as(bench, job, JobState::Interrupted).await;
+}
+
+async fn reaped_as(bench: &Bench, job: JobId, state: JobState) {
     let shutdown = CancellationToken::new();
     let (worker, token) = (bench.worker(), shutdown.clone());
     let running = tokio::spawn(async move { worker.run(token).await });
-    bench.until_state(job, JobState::Interrupted).await;
+    bench.until_state(job, state).await;
     shutdown.cancel();
     bounded(running).await.unwrap();
 }
@@ -260,4 +264,15 @@ async fn a_job_in_the_spool_comes_home_when_the_store_is_back() {
     assert_eq!(recorded_ok(&recordings), 5);
     assert!(recordings[0].end.is_some() && recordings[0].started_us.is_some());
     assert!(!path.exists());
+}
+
+#[tokio::test]
+async fn an_abandoned_job_with_unreadable_records_ends_and_says_why() {
+    let bench = Bench::new().await;
+    let job = bench.post(&spec("http://127.0.0.1:9/", json!({"duration": LONG}))).await;
+    abandon(&bench, job, &dead_worker(), Duration::from_secs(3600)).await;
+    execute(&bench, "UPDATE recordings SET record = x'01ff'").await;
+    reaped_as(&bench, job, JobState::Failed).await;
+    let error = bench.job(job).await.error.unwrap();
+    assert!(error.contains("cannot be read"), "{error}");
 }
