@@ -154,7 +154,7 @@ fn load_result(spec: &JobSpec, trials: &Trials<'_>) -> LoadResult {
         protocol: spec.load.protocol.name().to_owned(),
         keepalive: spec.load.keepalive,
         driver: drivers.into_iter().collect::<Vec<_>>().join("+"),
-        threads: ends().map(|end| end.threads).max().unwrap_or(spec.load.threads),
+        threads: ends().map(|end| end.threads).max().unwrap_or(threads_at_most(spec)),
     }
 }
 
@@ -176,7 +176,14 @@ fn trial_result(generators: &[&TrialRecording], spec: &JobSpec) -> TrialResult {
 }
 
 fn threads(generators: &[&TrialRecording], spec: &JobSpec) -> u32 {
-    generators.iter().map(|r| r.end.as_ref().map_or(spec.load.threads, |end| end.threads)).sum()
+    let asked = threads_at_most(spec);
+    generators.iter().map(|r| r.end.as_ref().map_or(asked, |end| end.threads)).sum()
+}
+
+/// Threads of one generator, as long as it has not said how many it has: a
+/// thread without a connection would have nothing to do.
+fn threads_at_most(spec: &JobSpec) -> u32 {
+    spec.load.threads.min(spec.load.connections)
 }
 
 /// A recording without an end belongs to a generator that died.

@@ -366,7 +366,11 @@ fn counters_are_reconciled_over_all_trials() {
 fn partial_runs_are_marked_and_keep_their_figures() {
     let mut killed = recording(vec![second(0, tally(100, 0, 1_000_000))]);
     killed.end = None;
-    let result = judge_in_state(&spec(&[]), &[killed], JobState::Interrupted);
+    let mut spec = spec(&[]);
+    spec.load.threads = 8;
+    let result = judge_in_state(&spec, &[killed], JobState::Interrupted);
+    // Of eight threads only one has a connection to work on.
+    assert_eq!((result.load.threads, result.validity.generator_cpu_ratio), (1, Some(0.5)));
     assert_eq!((result.verdict, result.ended), (Verdict::Invalid, EndReason::Interrupted));
     assert_eq!(result.counts.ok, 100);
 }
