@@ -1,14 +1,11 @@
 //! How far a job is, from its seconds. Pure.
 
+use benchd_model::SecondRecord;
 use benchd_model::job::Progress;
 use benchd_model::spec::LoadSpec;
-use benchd_model::{SecondRecord, Span};
 
 /// A shorter stretch gives no rate worth showing.
 const SHORTEST_RATE_US: u64 = 250_000;
-
-/// What a spec without any end gets.
-const DEFAULT_DURATION: Span = Span::from_secs(10);
 
 /// Adds up the seconds of a job.
 #[derive(Debug)]
@@ -21,13 +18,9 @@ pub(crate) struct Meter {
 impl Meter {
     /// At the start of a job of `trials` trials.
     pub(crate) fn new(load: &LoadSpec, trials: u32) -> Self {
-        let duration = match (load.requests, load.duration) {
-            (None, None) => Some(DEFAULT_DURATION),
-            (_, duration) => duration,
-        };
         Self {
             requests: load.requests,
-            duration_s: duration.map(|span| span.duration().as_secs_f64()),
+            duration_s: load.duration.map(|span| span.duration().as_secs_f64()),
             progress: Progress { trial: 1, trials, ..Progress::default() },
         }
     }
