@@ -28,7 +28,12 @@ impl Address {
         };
         if is_postgres(text) {
             // The parser's own words may repeat parts of the address.
-            Url::parse(text).map_err(|error| refuse(&error.to_string()))?;
+            let url = Url::parse(text).map_err(|error| refuse(&error.to_string()))?;
+            // sqlx would pass over them, and log them with their values.
+            if let Some((name, _)) = url.query_pairs().find(|(name, _)| !is_parameter(name)) {
+                let known = PARAMETERS.join(", ");
+                return Err(refuse(&format!("{name:?} is no parameter: known are {known}")));
+            }
             let options = PgConnectOptions::from_str(text).map_err(|_| {
                 refuse("an option in it is wrong; postgres://USER:PASSWORD@HOST:PORT/DATABASE is right")
             })?;
@@ -43,6 +48,11 @@ impl Address {
             None if text.contains("://") => {
                 return Err(refuse("it starts with neither postgres:// nor sqlite:"));
             }
+            None if is_keywords(text) => {
+                return Err(refuse(
+                    "it is a list of KEY=VALUE; postgres://USER:PASSWORD@HOST:PORT/DATABASE is right",
+                ));
+            }
             None => text,
         };
         if path.is_empty() {
@@ -52,14 +62,61 @@ impl Address {
     }
 }
 
-/// The address as it may be shown.
+/// The parameters that sqlx knows, but for the password, which has its place in
+/// front of the host.
+const PARAMETERS: [&str; 17] = [
+    "application_name",
+    "dbname",
+    "host",
+    "hostaddr",
+    "options",
+    "port",
+    "ssl-ca",
+    "ssl-cert",
+    "ssl-key",
+    "ssl-mode",
+    "ssl-root-cert",
+    "sslcert",
+    "sslkey",
+    "sslmode",
+    "sslrootcert",
+    "statement-cache-capacity",
+    "user",
+];
+
+fn is_parameter(name: &str) -> bool {
+    PARAMETERS.contains(&name) || name == "password" || name.starts_with("options[")
+}
+
+/// True for libpq's other form, `host=… password=…`, which names no file.
+fn is_keywords(text: &str) -> bool {
+    let is_pair = |word: &str| word.contains('=') && !word.contains(['/', '.']);
+    text.contains("password=") || (text.contains(' ') && text.split_whitespace().all(is_pair))
+}
+
+/// The address as it may be shown: without its password, and without parameters
+/// that may hold one.
 pub(crate) fn describe(text: &str) -> String {
+    if is_keywords(text) && !text.contains("://") {
+        return "[redacted]".to_owned();
+    }
     if !text.contains("://") {
         let path = text.strip_prefix("sqlite:").unwrap_or(text);
         return format!("sqlite:{path}");
     }
     match Url::parse(text) {
-        Ok(_) => redact_url(text),
+        Ok(mut url) => {
+            let kept: Vec<(String, String)> = url
+                .query_pairs()
+                .filter(|(name, _)| PARAMETERS.contains(&name.as_ref()))
+                .map(|(name, value)| (name.into_owned(), value.into_owned()))
+                .collect();
+            url.set_query(None);
+            if !kept.is_empty() {
+                url.query_pairs_mut().extend_pairs(kept);
+            }
+            redact_url(url.as_str())
+        }
         // What cannot be taken apart cannot be redacted either.
         Err(_) => format!("{}://[redacted]", text.split("://").next().unwrap_or_default()),
     }
@@ -96,6 +153,11 @@ mod tests {
             "postgres://u:s3cret@h/d?sslmode=wrong",
             "postgres://u:s3cret@[::1/d",
             "postgres://u@h:99999/d?password=s3cret",
+            "postgres://u@h/d?pass=s3cret",
+            "postgres://u@h/d?sslpassword=s3cret",
+            "mysql://u@h/d?pwd=s3cret",
+            "host=h user=u password=s3cret",
+            "password=s3cret",
             "sqlite:a.db?mode=ro",
             "sqlite:",
             "",
@@ -109,7 +171,12 @@ mod tests {
     #[test]
     fn passwords_are_never_described() {
         assert_eq!(describe("postgres://u:pw@h/d"), "postgres://u:redacted@h/d");
-        assert!(!describe("postgres://u@h/d?password=hunter2").contains("hunter2"));
+        assert_eq!(
+            describe("postgres://u@h/d?password=pw&sslmode=require"),
+            "postgres://u@h/d?sslmode=require"
+        );
+        assert_eq!(describe("postgres:///d?host=%2Frun"), "postgres:///d?host=%2Frun");
+        assert_eq!(describe("host=h password=pw"), "[redacted]");
         assert_eq!(describe("benchd.db"), "sqlite:benchd.db");
         assert_eq!(describe("sqlite::memory:"), "sqlite::memory:");
     }
