@@ -42,7 +42,13 @@ pub(crate) enum Command {
 pub(crate) struct Database {
     /// Where jobs are kept: a SQLite file, or postgres://user:password@host/name
     /// [default: benchd.db in $XDG_DATA_HOME/benchd or ~/.local/share/benchd]
-    #[arg(long, env = "BENCHD_DATABASE", value_name = "DATABASE", hide_env_values = true)]
+    #[arg(
+        long,
+        env = "BENCHD_DATABASE",
+        value_name = "DATABASE",
+        hide_env_values = true,
+        hide_default_value = true
+    )]
     pub(crate) database: Option<String>,
 }
 
@@ -67,7 +73,14 @@ pub(crate) struct Token {
     #[arg(long, env = "BENCHD_TOKEN_FILE", value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
     /// The token itself; a variable or the file above keeps it out of process lists
-    #[arg(long, env = "BENCHD_TOKEN", value_name = "TOKEN", hide = true, hide_env_values = true)]
+    #[arg(
+        long,
+        env = "BENCHD_TOKEN",
+        value_name = "TOKEN",
+        hide = true,
+        hide_env_values = true,
+        hide_default_value = true
+    )]
     pub(crate) token: Option<String>,
 }
 

@@ -1,7 +1,8 @@
 //! Live progress on stderr: a bar on a terminal, plain lines otherwise.
 
+use crate::output::tell;
 use benchd_model::event::JobEventKind;
-use benchd_model::{JobSpec, Phase, TimelineRow};
+use benchd_model::{JobSpec, JobState, Phase, TimelineRow};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal as _;
 use std::time::Duration;
@@ -26,9 +27,10 @@ impl Progress {
         let length = requests.unwrap_or_else(|| {
             spec.load.duration.map_or(0, |span| span.duration().as_millis() as u64)
         });
-        let style = ProgressStyle::with_template("{prefix:>12} [{bar:30}] {percent:>3}%  {wide_msg}")
-            .map(|style| style.progress_chars("=> "))
-            .unwrap_or_else(|_| ProgressStyle::default_bar());
+        let style =
+            ProgressStyle::with_template("{prefix:>12} [{bar:30}] {percent:>3}%  {wide_msg}")
+                .map(|style| style.progress_chars("=> "))
+                .unwrap_or_else(|_| ProgressStyle::default_bar());
         let bar = ProgressBar::new(length).with_style(style).with_prefix("queued");
         bar.enable_steady_tick(Duration::from_millis(200));
         Self::Bar { bar, requests, done: 0, trials }
@@ -38,8 +40,15 @@ impl Progress {
         match event {
             JobEventKind::Phase { trial, phase } => self.phase(*trial, *phase),
             JobEventKind::Second { row, .. } => self.second(row),
-            JobEventKind::State { .. } => {}
+            JobEventKind::State { state } => self.state(*state),
             JobEventKind::Finished { .. } => self.finish(),
+        }
+    }
+
+    /// A job may wait for long; a bar says so by itself.
+    fn state(&self, state: JobState) {
+        if let (Self::Lines { .. }, JobState::Queued) = (self, state) {
+            tell(format_args!("queued"));
         }
     }
 
@@ -47,7 +56,7 @@ impl Progress {
         match self {
             Self::Quiet => {}
             Self::Lines { trials } => {
-                eprintln!("{}{}", phase_words(phase), of_trials(trial, *trials));
+                tell(format_args!("{}{}", phase_words(phase), of_trials(trial, *trials)));
             }
             Self::Bar { bar, done, trials, .. } => {
                 if phase == Phase::Preparing {
@@ -62,7 +71,9 @@ impl Progress {
     fn second(&mut self, row: &TimelineRow) {
         match self {
             Self::Quiet => {}
-            Self::Lines { .. } => eprintln!("{:>7.1} s  {}", row.elapsed_s, row_words(row)),
+            Self::Lines { .. } => {
+                tell(format_args!("{:>7.1} s  {}", row.elapsed_s, row_words(row)))
+            }
             Self::Bar { bar, requests, done, .. } => {
                 *done += row.issued;
                 let position =

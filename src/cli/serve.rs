@@ -2,7 +2,7 @@
 
 use crate::args::{ServeArgs, Token, WorkerArgs};
 use crate::exit::Exit;
-use crate::{local, signal};
+use crate::{local, output, signal};
 use anyhow::{Context as _, bail};
 use benchd_model::policy::TargetPolicy;
 use benchd_server::ServerConfig;
@@ -29,7 +29,7 @@ pub(crate) async fn serve(args: ServeArgs, policy: TargetPolicy) -> anyhow::Resu
         TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
     let address = listener.local_addr()?;
     tracing::info!(database = store.describe(), workers = args.workers, "serving http://{address}");
-    println!("listening on http://{address}");
+    output::print(&format!("listening on http://{address}\n"))?;
     serve_on(listener, store, policy, token, args.workers, shutdown).await?;
     Ok(Exit::Pass)
 }

@@ -4,6 +4,7 @@
 
 use crate::args::{Cli, Command};
 use crate::exit::Exit;
+use crate::output::tell;
 use benchd_model::policy::{RegisteredTarget, TargetPolicy};
 use clap::{CommandFactory as _, FromArgMatches as _};
 use serde::Deserialize as _;
@@ -31,14 +32,12 @@ impl Refusal {
     pub(crate) fn print(self) -> ExitCode {
         match self {
             Self::Clap(error) => {
-                let asked_for = !error.use_stderr();
-                if error.print().is_err() || !asked_for {
-                    return Exit::Usage.into();
-                }
-                Exit::Pass.into()
+                // Help that nobody reads to its end was given all the same.
+                let _reader_gone = error.print();
+                if error.use_stderr() { Exit::Usage.into() } else { Exit::Pass.into() }
             }
             Self::File(message) => {
-                eprintln!("benchd: {message}");
+                tell(format_args!("benchd: {message}"));
                 Exit::Usage.into()
             }
         }
@@ -86,7 +85,7 @@ fn chosen_file(args: &[OsString]) -> Option<PathBuf> {
 fn parse_file(path: &Path, text: &str) -> Result<File, String> {
     let wrong = |why: String| format!("{}: {why}", path.display());
     let mut table: toml::Table =
-        text.parse().map_err(|why: toml::de::Error| wrong(why.to_string()))?;
+        text.parse().map_err(|why: toml::de::Error| wrong(words(&why, text)))?;
     let targets = match table.remove("targets") {
         None => Vec::new(),
         Some(value) => Vec::<RegisteredTarget>::deserialize(value)
@@ -97,6 +96,12 @@ fn parse_file(path: &Path, text: &str) -> Result<File, String> {
             .map_err(|why| wrong(format!("[[targets]] {:?}: {why}", target.name)))?;
     }
     Ok(File { defaults: table, targets })
+}
+
+/// What is wrong and where, without the line itself: it may hold a token.
+fn words(why: &toml::de::Error, text: &str) -> String {
+    let before = why.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+    format!("line {}: {}", before.matches('\n').count() + 1, why.message())
 }
 
 fn check_target(target: &RegisteredTarget) -> Result<(), String> {

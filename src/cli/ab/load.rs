@@ -3,6 +3,7 @@
 use super::options::Options;
 use super::progress::Heartbeat;
 use super::{FAILED, REFUSED, Stopped, UNKNOWN_HOST};
+use crate::output;
 use benchd_engine::{HeaderDefaults, Plan, Progress, RequestPlan, Stop};
 use benchd_model::policy::TargetPolicy;
 use benchd_model::spec::{LoadSpec, OnInconclusive, Protocol, RequestSpec, TargetSpec};
@@ -126,7 +127,7 @@ pub(super) fn run(plan: &Plan, heartbeat: &mut Heartbeat) -> Result<Measured, St
         Progress::Started { at } => measured.started_us = at.as_micros(),
         Progress::Second(second) => {
             let counts = &second.tally.counts;
-            eprint!("{}", heartbeat.count(counts.ok + counts.failures()));
+            output::tell_text(&heartbeat.count(counts.ok + counts.failures()));
             measured.tally.merge(&second.tally);
         }
     };
@@ -146,20 +147,9 @@ pub(super) fn run(plan: &Plan, heartbeat: &mut Heartbeat) -> Result<Measured, St
     Ok(measured)
 }
 
-/// The engine blocks this thread, so another one waits for signals; it ends
-/// with the process.
 fn stop_on_signal() -> io::Result<Stop> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let shutdown = runtime.block_on(async { crate::signal::shutdown() })?;
     let stop = Stop::default();
     let interrupted = stop.clone();
-    std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
-        runtime.block_on(async {
-            shutdown.cancelled().await;
-            interrupted.interrupt();
-            // A second signal is still to be heard.
-            std::future::pending::<()>().await;
-        });
-    })?;
+    crate::signal::on_first(move || interrupted.interrupt())?;
     Ok(stop)
 }

@@ -7,6 +7,7 @@ mod load;
 mod options;
 mod progress;
 
+use crate::output::{self, tell, tell_text};
 use benchd_model::TrialEnd;
 use benchd_model::policy::TargetPolicy;
 use benchd_model::recording::EndReason;
@@ -15,7 +16,6 @@ use load::Measured;
 use options::{Command, Options, Wrong};
 use progress::Heartbeat;
 use std::ffi::OsString;
-use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -52,23 +52,23 @@ pub(crate) fn run(args: &[OsString], policy: &TargetPolicy) -> ExitCode {
         Err(wrong) => return explain(&wrong),
     };
     let code = outcome.unwrap_or_else(|stopped| {
-        eprintln!("benchd ab: {}", stopped.message);
+        tell(format_args!("benchd ab: {}", stopped.message));
         stopped.code
     });
     code.into()
 }
 
 fn explain(wrong: &Wrong) -> ExitCode {
-    eprintln!("benchd ab: {}", wrong.message);
+    tell(format_args!("benchd ab: {}", wrong.message));
     if wrong.shows_usage {
-        eprint!("{HELP}");
+        tell_text(HELP);
     }
     wrong.code.into()
 }
 
 fn measure(options: &Options, policy: &TargetPolicy) -> Result<u8, Stopped> {
     if options.verbosity > 1 {
-        eprintln!("benchd ab: -v {}: responses are not shown", options.verbosity);
+        tell(format_args!("benchd ab: -v {}: responses are not shown", options.verbosity));
     }
     let plan = load::plan(options, load::address(options, policy)?);
     let mut heartbeat = Heartbeat::new(options.requests, options.quiet);
@@ -78,7 +78,7 @@ fn measure(options: &Options, policy: &TargetPolicy) -> Result<u8, Stopped> {
     let measured = load::run(&plan, &mut heartbeat)?;
     let interrupted = measured.end.reason != EndReason::Completed;
     if !interrupted {
-        eprint!("{}", heartbeat.finished());
+        tell_text(&heartbeat.finished());
         print(heartbeat.closing())?;
     }
 
@@ -114,7 +114,7 @@ fn write_files(options: &Options, report: &AbReport) -> Result<(), Stopped> {
     }
     if let Some(path) = &options.gnuplot {
         if report.complete > load::MOST_ROWS as u64 {
-            eprintln!("benchd ab: -g holds the first {} responses only", load::MOST_ROWS);
+            tell(format_args!("benchd ab: -g holds the first {} responses only", load::MOST_ROWS));
         }
         write(path, "gnuplot", report.gnuplot())?;
     }
@@ -123,18 +123,18 @@ fn write_files(options: &Options, report: &AbReport) -> Result<(), Stopped> {
 
 /// ab leaves failures to whoever reads the numbers; a log should say them.
 fn warn(report: &AbReport, end: &TrialEnd) {
-    end.notes.iter().for_each(|note| eprintln!("benchd ab: {note}"));
+    end.notes.iter().for_each(|note| tell(format_args!("benchd ab: {note}")));
     if report.failed() > 0 {
-        eprintln!("benchd ab: warning: {} requests failed", report.failed());
+        tell(format_args!("benchd ab: warning: {} requests failed", report.failed()));
     }
     for (reason, times) in &end.failure_reasons {
-        eprintln!("benchd ab: warning: {times} × {reason}");
+        tell(format_args!("benchd ab: warning: {times} × {reason}"));
     }
     if report.non_2xx > 0 {
-        eprintln!(
+        tell(format_args!(
             "benchd ab: warning: {} of {} responses were not 2xx",
             report.non_2xx, report.complete
-        );
+        ));
     }
 }
 
@@ -155,9 +155,7 @@ fn os_error(reason: &str) -> Option<u8> {
 }
 
 fn print(text: &str) -> Result<(), Stopped> {
-    let mut out = io::stdout().lock();
-    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-    written.map_err(|error| Stopped::new(FAILED, format!("cannot write to stdout: {error}")))
+    output::print(text).map_err(|error| Stopped::new(FAILED, error.to_string()))
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 const PAGE_BYTES: usize = 612;
 
 pub(super) enum DemoTarget {
-    Nginx(ManagedNginx),
+    Nginx(Box<ManagedNginx>),
     BuiltIn(SocketAddr),
 }
 
@@ -28,7 +28,8 @@ impl DemoTarget {
         if find_nginx().is_some() {
             let started =
                 tokio::task::spawn_blocking(|| ManagedNginx::start(NginxOptions::default()));
-            return Ok(Self::Nginx(started.await.context("starting nginx panicked")??));
+            let nginx = started.await.context("starting nginx panicked")??;
+            return Ok(Self::Nginx(Box::new(nginx)));
         }
         let listener = TcpListener::bind("127.0.0.1:0")?;
         listener.set_nonblocking(true)?;

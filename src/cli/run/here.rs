@@ -1,15 +1,15 @@
 //! The job measured by this process. It goes through the local database like
 //! any other, so that history grows and a kill loses nothing.
 
-use super::refusal;
+use super::{no_result, refusal};
 use crate::args::OutputArgs;
 use crate::exit::{Exit, Stop};
 use crate::follow::Progress;
-use crate::local;
+use crate::{local, output};
 use anyhow::Context as _;
 use benchd_model::event::JobEventKind;
 use benchd_model::policy::{RegisteredTarget, TargetPolicy};
-use benchd_model::{JobId, JobSpec, Timestamp};
+use benchd_model::{Job, JobId, JobSpec, Timestamp};
 use benchd_report::{Format, Report, render, render_table};
 use benchd_store::{NewJob, Store};
 use benchd_worker::{Worker, WorkerConfig};
@@ -44,15 +44,19 @@ pub(super) async fn run(
         .await?;
     let worker = Worker::new(store.clone(), WorkerConfig::new(Arc::new(policy)));
     let running = async { worker.run_one(id, shutdown).await.map_err(anyhow::Error::from) };
-    let following = async { Ok(follow(&store, id, &mut progress).await) };
+    let following = async {
+        follow(&store, id, &mut progress).await;
+        Ok(())
+    };
     // A job that could not be stored to its end never tells its last event:
     // its error ends the following, too.
     let joined = tokio::try_join!(running, following);
     progress.finish();
-    let (state, ()) = joined?;
-    print_report(&store, id, format).await?;
+    joined?;
     let job = store.job(id).await?.context("the job was deleted while it ran")?;
-    Ok(Exit::of_job(state, job.verdict))
+    let exit = Exit::of_job(job.state, job.verdict);
+    print_report(&store, job, format).await?;
+    Ok(exit)
 }
 
 /// Refuses at once what the worker would refuse later, with its own exit code.
@@ -86,18 +90,15 @@ async fn follow(store: &Store, id: JobId, progress: &mut Progress) {
     }
 }
 
-async fn print_report(store: &Store, id: JobId, format: Format) -> anyhow::Result<()> {
-    let job = store.job(id).await?.context("the job was deleted while it ran")?;
-    let Some(result) = store.result(id).await? else {
-        let why = job.error.unwrap_or_else(|| "it ended before anything was measured".to_owned());
-        return Err(Stop::error(Exit::of_job(job.state, job.verdict), format!("no result: {why}")));
+async fn print_report(store: &Store, job: Job, format: Format) -> anyhow::Result<()> {
+    let Some(result) = store.result(job.id).await? else {
+        return Err(no_result(&job));
     };
-    let recordings = store.recordings(id).await?;
-    let shown = benchd_model::Job { spec: job.spec.redacted(), ..job };
-    let report = Report { job: &shown, result: &result, recordings: &recordings };
-    match format {
-        Format::Table => print!("{}", render_table(&report, std::io::stdout().is_terminal())),
-        other => print!("{}", render(other, &report)),
-    }
-    Ok(())
+    let recordings = store.recordings(job.id).await?;
+    let report = Report { job: &job, result: &result, recordings: &recordings };
+    let text = match format {
+        Format::Table => render_table(&report, std::io::stdout().is_terminal()),
+        other => render(other, &report),
+    };
+    output::print(&text)
 }
