@@ -2,8 +2,9 @@
 //! the event stream.
 
 use crate::exit::{Exit, Stop};
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use benchd_model::event::JobEventKind;
+use benchd_model::secrets::redact_url;
 use benchd_model::{FieldError, Job, JobId};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
@@ -14,6 +15,8 @@ use hyper_util::client::legacy::Client as Http;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::Value;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
 use url::Url;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -45,8 +48,14 @@ impl Client {
             .ok()
             .filter(|url| matches!(url.scheme(), "http" | "https"))
             .with_context(|| {
-                format!("{server:?} is no server: write a URL such as http://127.0.0.1:8300")
+                let shown = redact_url(server);
+                format!("{shown:?} is no server: write a URL such as http://127.0.0.1:8300")
             })?;
+        if !base.username().is_empty() || base.password().is_some() {
+            bail!(
+                "no name or password belongs into the server's URL: a token goes into BENCHD_TOKEN or --token-file"
+            );
+        }
         let connector = HttpsConnectorBuilder::new()
             .with_native_roots()
             .context("cannot read the system's certificates")?
@@ -74,11 +83,16 @@ impl Client {
         json(self.get(&format!("jobs/{id}"), "application/json").await?).await
     }
 
-    /// Asks a running job to stop; what it measured is kept.
-    pub(crate) async fn cancel(&self, id: JobId) -> anyhow::Result<()> {
+    /// Asks a job to stop; what it measured is kept. One that is over already is
+    /// what was wanted.
+    async fn cancel(&self, id: JobId) -> anyhow::Result<()> {
         let path = format!("jobs/{id}/cancel");
         let request = self.request(Method::POST, &path).body(Full::default())?;
-        self.send(request).await.map(drop)
+        let response = self.exchange(request).await?;
+        if response.status() == StatusCode::CONFLICT {
+            return Ok(());
+        }
+        checked(response).await.map(drop)
     }
 
     /// Gets a resource as text.
@@ -95,27 +109,51 @@ impl Client {
         json(self.get(path, "application/json").await?).await
     }
 
-    /// Follows a job's events until it is finished. The stream is taken up
-    /// again where it broke off.
+    /// Follows a job's events until it is finished. `shutdown` cancels the job,
+    /// whose end is then followed all the same.
     pub(crate) async fn follow(
         &self,
         id: JobId,
+        shutdown: &CancellationToken,
         on_event: &mut dyn FnMut(&JobEventKind),
     ) -> anyhow::Result<()> {
-        const TRIES: u32 = 5;
         let mut last = 0;
-        let mut tries = 0;
-        while tries < TRIES {
-            let before = last;
-            match self.follow_once(id, &mut last, on_event).await {
-                Ok(true) => return Ok(()),
-                Ok(false) => {}
-                Err(error) if error.is::<Stop>() => return Err(error),
-                Err(error) => tracing::warn!("the event stream of job {id} broke: {error:#}"),
-            }
-            tries = if last > before { 0 } else { tries + 1 };
+        tokio::select! {
+            followed = self.follow_on(id, &mut last, on_event) => return followed,
+            () = shutdown.cancelled() => {}
         }
-        bail!("the event stream of job {id} broke {TRIES} times in a row; the job goes on")
+        self.cancel(id).await?;
+        self.follow_on(id, &mut last, on_event).await
+    }
+
+    /// Follows from behind event `last`. The stream is taken up again where it
+    /// broke off, since a service may be started anew.
+    async fn follow_on(
+        &self,
+        id: JobId,
+        last: &mut u64,
+        on_event: &mut dyn FnMut(&JobEventKind),
+    ) -> anyhow::Result<()> {
+        const TRIES: u32 = 30;
+        const PAUSE: Duration = Duration::from_secs(1);
+        let mut tries = 0;
+        loop {
+            let before = *last;
+            let broken = match self.follow_once(id, last, on_event).await {
+                Ok(true) => return Ok(()),
+                Ok(false) => "it ended early".to_owned(),
+                Err(error) if error.is::<Stop>() => return Err(error),
+                Err(error) => format!("{error:#}"),
+            };
+            tries = if *last > before { 1 } else { tries + 1 };
+            if tries == TRIES {
+                let message =
+                    format!("the events of job {id} cannot be heard, it goes on: {broken}");
+                return Err(Stop::error(Exit::WaitExpired, message));
+            }
+            tracing::debug!("the event stream of job {id} broke: {broken}");
+            tokio::time::sleep(PAUSE).await;
+        }
     }
 
     /// True when the last event came.
@@ -167,18 +205,23 @@ impl Client {
     }
 
     async fn send(&self, request: Request<Full<Bytes>>) -> anyhow::Result<Response<Incoming>> {
-        let response = self
-            .http
-            .request(request)
-            .await
-            .with_context(|| format!("cannot reach {}", self.base))?;
-        if response.status().is_success() {
-            return Ok(response);
-        }
-        let status = response.status();
-        let body = response.into_body().collect().await?.to_bytes();
-        Err(refusal(status, &body))
+        checked(self.exchange(request).await?).await
     }
+
+    async fn exchange(&self, request: Request<Full<Bytes>>) -> anyhow::Result<Response<Incoming>> {
+        let answered = self.http.request(request).await;
+        answered.with_context(|| format!("cannot reach {}", self.base))
+    }
+}
+
+/// The answer, unless it is a refusal.
+async fn checked(response: Response<Incoming>) -> anyhow::Result<Response<Incoming>> {
+    if response.status().is_success() {
+        return Ok(response);
+    }
+    let status = response.status();
+    let body = response.into_body().collect().await?.to_bytes();
+    Err(refusal(status, &body))
 }
 
 async fn json<T: serde::de::DeserializeOwned>(response: Response<Incoming>) -> anyhow::Result<T> {
@@ -200,14 +243,19 @@ fn parse_event(block: &str) -> Option<(u64, JobEventKind)> {
 
 fn refusal(status: StatusCode, body: &[u8]) -> anyhow::Error {
     let Ok(problem) = serde_json::from_slice::<Problem>(body) else {
-        return Stop::error(Exit::Usage, format!("the server answered {status}"));
+        return answered(status, format!("the server answered {status}"), Exit::Usage);
     };
     let exit = if problem.code == "target_refused" { Exit::Refused } else { Exit::Usage };
     let mut message = if problem.detail.is_empty() { problem.title } else { problem.detail };
     for error in &problem.errors {
         message.push_str(&format!("\n  {}: {}", error.pointer, error.detail));
     }
-    Stop::error(exit, message)
+    answered(status, message, exit)
+}
+
+/// A server that is in trouble may not be so later; everything else is final.
+fn answered(status: StatusCode, message: String, exit: Exit) -> anyhow::Error {
+    if status.is_server_error() { anyhow!(message) } else { Stop::error(exit, message) }
 }
 
 #[cfg(test)]

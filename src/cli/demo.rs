@@ -7,13 +7,14 @@ use crate::args::DemoArgs;
 use crate::client::Client;
 use crate::exit::Exit;
 use crate::follow::Progress;
-use crate::{serve, signal};
+use crate::{output, serve, signal};
 use anyhow::Context as _;
 use benchd_model::policy::TargetPolicy;
 use benchd_model::{Job, RunResult, TimelineRow};
 use benchd_report::timeline_table;
 use benchd_store::Store;
 use serde_json::{Value, json};
+use std::fmt::Arguments;
 use target::DemoTarget;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -23,13 +24,13 @@ pub(crate) async fn demo(args: DemoArgs) -> anyhow::Result<Exit> {
     let shutdown = signal::shutdown()?;
     let folder = tempfile::Builder::new().prefix("benchd-demo-").tempdir()?;
     let target = DemoTarget::start().await?;
-    println!("target    {}", target.describe());
+    say(format_args!("target    {}", target.describe()))?;
 
     let database = folder.path().join("benchd.db");
     let store = Store::open(&database.to_string_lossy()).await?;
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let server = format!("http://{}", listener.local_addr()?);
-    println!("service   {server} (database {})", store.describe());
+    say(format_args!("service   {server} (database {})", store.describe()))?;
 
     let stop = shutdown.child_token();
     let service = tokio::spawn(serve::serve_on(
@@ -43,10 +44,12 @@ pub(crate) async fn demo(args: DemoArgs) -> anyhow::Result<Exit> {
     let shown = show(&server, &target, &shutdown).await;
     match (&shown, args.keep) {
         (Ok(_), true) => {
-            println!("\nstaying up until Ctrl-C");
+            say(format_args!("\nstaying up until Ctrl-C"))?;
             shutdown.cancelled().await;
         }
-        (Ok(_), false) => println!("\n`benchd demo --keep` stays up, for these URLs to be browsed"),
+        (Ok(_), false) => {
+            say(format_args!("\n`benchd demo --keep` stays up, for these URLs to be browsed"))?
+        }
         (Err(_), _) => {}
     }
     stop.cancel();
@@ -61,17 +64,11 @@ async fn show(
 ) -> anyhow::Result<Exit> {
     let client = Client::new(server, None)?;
     let document = document(target);
-    println!("job       POST {server}/jobs {document}\n");
+    say(format_args!("job       POST {server}/jobs {document}\n"))?;
     let job = client.post_job(&document).await?;
     let mut progress = Progress::new(&job.spec, false);
     let mut on_event = |event: &_| progress.event(event);
-    tokio::select! {
-        followed = client.follow(job.id, &mut on_event) => followed?,
-        () = shutdown.cancelled() => {
-            client.cancel(job.id).await?;
-            client.follow(job.id, &mut on_event).await?;
-        }
-    }
+    client.follow(job.id, shutdown, &mut on_event).await?;
     progress.finish();
     let job = client.job(job.id).await?;
     print_report(&client, &job).await?;
@@ -91,29 +88,33 @@ fn document(target: &DemoTarget) -> Value {
 
 async fn print_report(client: &Client, job: &Job) -> anyhow::Result<()> {
     let path = format!("jobs/{}", job.id);
-    println!("\n{}", client.text(&format!("{path}/result?format=ab")).await?);
+    say(format_args!("\n{}", client.text(&format!("{path}/result?format=ab")).await?))?;
     let rows: Vec<TimelineRow> = client.json(&format!("{path}/timeline")).await?;
-    println!("{}", timeline_table(&rows));
+    say(format_args!("{}", timeline_table(&rows)))?;
     let result: RunResult = client.json(&format!("{path}/result")).await?;
-    println!("verdict   {}", result.summary);
+    say(format_args!("verdict   {}", result.summary))?;
     for criterion in &result.criteria {
         let observed =
             criterion.observed.map_or_else(|| "no data".to_owned(), |v| format!("{v:.4}"));
         let status = serde_json::to_value(criterion.status)?;
-        println!(
+        say(format_args!(
             "          {:<24} observed {observed}: {}",
             criterion.expression,
             status.as_str().unwrap_or_default()
-        );
+        ))?;
     }
     if result.validity.reconciled == Some(true) {
-        println!("          nginx counted exactly the requests that were sent");
+        say(format_args!("          nginx counted exactly the requests that were sent"))?;
     }
-    println!("\njob       {}", client.url(&path));
+    say(format_args!("\njob       {}", client.url(&path)))?;
     for part in ["result", "timeline", "events"] {
-        println!("{part:<9} {}", client.url(&format!("{path}/{part}")));
+        say(format_args!("{part:<9} {}", client.url(&format!("{path}/{part}"))))?;
     }
-    println!("grafana   {}", client.url(&format!("grafana/series?run_id={}", job.id)));
-    println!("docs      {}", client.url("docs"));
+    say(format_args!("grafana   {}", client.url(&format!("grafana/series?run_id={}", job.id))))?;
+    say(format_args!("docs      {}", client.url("docs")))?;
     Ok(())
+}
+
+fn say(line: Arguments<'_>) -> anyhow::Result<()> {
+    output::print(&format!("{line}\n"))
 }

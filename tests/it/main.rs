@@ -1,6 +1,8 @@
 //! End to end: the real binary, a real nginx, both databases. Everything runs
 //! on loopback, on ports the system picks, in folders that go with the test.
 
+#![expect(clippy::unwrap_used, reason = "in a test a failed unwrap is the failure")]
+
 mod ab;
 mod api;
 mod cli;
@@ -9,5 +11,6 @@ mod docker;
 mod recovery;
 mod safety;
 mod separate_worker;
+mod signals;
 mod support;
 mod truth;

@@ -1,11 +1,13 @@
 //! The job measured by a service.
 
+use super::no_result;
 use crate::args::OutputArgs;
 use crate::client::Client;
 use crate::exit::{Exit, Stop};
 use crate::follow::Progress;
+use crate::output;
 use crate::serve::read_token;
-use benchd_model::{Job, RunResult, Span};
+use benchd_model::{Job, JobId, RunResult, Span};
 use benchd_report::{Format, Report, render_table};
 use serde_json::Value;
 use std::io::IsTerminal as _;
@@ -24,27 +26,22 @@ pub(super) async fn run(
     let client = Client::new(server, read_token(&output.token)?)?;
     let job = client.post_job(document).await?;
     let mut progress = Progress::new(&job.spec, output.quiet);
-    let interrupted = {
-        let mut on_event = |event: &_| progress.event(event);
-        tokio::select! {
-            followed = client.follow(job.id, &mut on_event) => { followed?; false }
-            () = shutdown.cancelled() => {
-                client.cancel(job.id).await?;
-                client.follow(job.id, &mut on_event).await?;
-                true
-            }
-            () = expiry(wait) => {
-                return Err(Stop::error(
-                    Exit::WaitExpired,
-                    format!("job {} is not finished yet and goes on: {}", job.id, client.url(&format!("jobs/{}", job.id))),
-                ));
-            }
-        }
+    let mut on_event = |event: &_| progress.event(event);
+    let followed = tokio::select! {
+        followed = client.follow(job.id, &shutdown, &mut on_event) => followed,
+        () = expiry(wait) => Err(still_going(&client, job.id)),
     };
     progress.finish();
+    followed?;
     let job = client.job(job.id).await?;
     print_report(&client, &job, format).await?;
-    Ok(if interrupted { Exit::Interrupted } else { Exit::of_job(job.state, job.verdict) })
+    Ok(Exit::of_job(job.state, job.verdict))
+}
+
+fn still_going(client: &Client, id: JobId) -> anyhow::Error {
+    let url = client.url(&format!("jobs/{id}"));
+    let message = format!("job {id} is not finished yet and goes on: {url}");
+    Stop::error(Exit::WaitExpired, message)
 }
 
 async fn expiry(wait: Option<Span>) {
@@ -54,15 +51,15 @@ async fn expiry(wait: Option<Span>) {
 
 async fn print_report(client: &Client, job: &Job, format: Format) -> anyhow::Result<()> {
     let path = format!("jobs/{}/result", job.id);
-    if let Some(error) = &job.error {
-        return Err(Stop::error(Exit::Undecided, format!("no result: {error}")));
+    if job.verdict.is_none() {
+        return Err(no_result(job));
     }
-    if format == Format::Table {
+    let text = if format == Format::Table {
         let result: RunResult = client.json(&path).await?;
         let report = Report { job, result: &result, recordings: &[] };
-        print!("{}", render_table(&report, std::io::stdout().is_terminal()));
+        render_table(&report, std::io::stdout().is_terminal())
     } else {
-        print!("{}", client.text(&format!("{path}?format={}", format.name())).await?);
-    }
-    Ok(())
+        client.text(&format!("{path}?format={}", format.name())).await?
+    };
+    output::print(&text)
 }
