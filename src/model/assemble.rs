@@ -1,7 +1,7 @@
 //! From recordings to a result with its verdict. Pure: the same recordings
 //! always give the same result, whoever asks and whenever.
 
-use crate::criteria::{Criterion, CriterionOutcome, CriterionStatus};
+use crate::criteria::{Criterion, CriterionOutcome, CriterionStatus, six_digits};
 use crate::environment::{Environment, HostSnapshot};
 use crate::metrics::Figures;
 use crate::reconcile;
@@ -320,7 +320,7 @@ fn criteria_in_words(result: &RunResult, status: CriterionStatus) -> String {
         .filter(|criterion| criterion.status == status)
         .map(|criterion| match criterion.observed {
             Some(value) => {
-                format!("{} is violated, observed {}", criterion.expression, rounded(value))
+                format!("{} is violated, observed {}", criterion.expression, six_digits(value))
             }
             None => format!("{} cannot be decided, {}", criterion.expression, why(criterion)),
         })
@@ -333,15 +333,6 @@ fn why(undecided: &CriterionOutcome) -> &'static str {
         Ok(_) => "too few samples",
         Err(_) => "this benchd does not know it",
     }
-}
-
-/// Six significant digits at most, without trailing zeros.
-fn rounded(value: f64) -> f64 {
-    if value == 0.0 || !value.is_finite() {
-        return value;
-    }
-    let scale = 10f64.powi(5 - value.abs().log10().floor() as i32);
-    (value * scale).round() / scale
 }
 
 #[cfg(test)]

@@ -184,9 +184,34 @@ pub enum CriterionStatus {
     NoData,
 }
 
+/// What was observed as people read it: six significant digits at most.
+#[must_use]
+pub fn six_digits(value: f64) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return value;
+    }
+    let scale = 10f64.powi(5 - value.abs().log10().floor() as i32);
+    let rounded = (value * scale).round() / scale;
+    if rounded.is_finite() { rounded } else { value }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Criterion;
+    use super::{Criterion, six_digits};
+
+    #[test]
+    fn what_was_observed_is_shown_in_six_digits() {
+        for (value, shown) in [
+            (2.0 / 17.0, 0.117_647),
+            (1_234_567.8, 1_234_570.0),
+            (-12.345_678_9, -12.3457),
+            (0.0, 0.0),
+            (5e-324, 5e-324),
+            (f64::INFINITY, f64::INFINITY),
+        ] {
+            assert_eq!(six_digits(value), shown);
+        }
+    }
 
     fn limit_of(text: &str) -> f64 {
         Criterion::parse(text).unwrap().limit

@@ -1,5 +1,7 @@
 //! Figures as people read them: thousands grouped, units beside, short.
 
+use benchd_model::criteria::six_digits;
+
 /// A count with its thousands grouped.
 pub(crate) fn count(value: u64) -> String {
     let digits = value.to_string();
@@ -37,12 +39,7 @@ pub(crate) fn percent(ratio: Option<f64>) -> String {
 
 /// What a criterion observed: six significant digits at most.
 pub(crate) fn observed(value: Option<f64>) -> String {
-    let Some(value) = value else { return "nothing".to_owned() };
-    if value == 0.0 || !value.is_finite() {
-        return value.to_string();
-    }
-    let scale = 10f64.powi(5 - value.abs().log10().floor() as i32);
-    ((value * scale).round() / scale).to_string()
+    value.map_or_else(|| "nothing".to_owned(), |value| six_digits(value).to_string())
 }
 
 /// Milliseconds in at most seven characters up to an hour and beyond.
