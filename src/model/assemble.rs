@@ -175,7 +175,8 @@ fn trial_result(generators: &[&TrialRecording], spec: &JobSpec) -> TrialResult {
     }
 }
 
-fn threads(generators: &[&TrialRecording], spec: &JobSpec) -> u32 {
+/// The generator threads of one trial.
+pub(crate) fn threads(generators: &[&TrialRecording], spec: &JobSpec) -> u32 {
     let asked = threads_at_most(spec);
     generators.iter().map(|r| r.end.as_ref().map_or(asked, |end| end.threads)).sum()
 }
@@ -337,4 +338,4 @@ fn why(undecided: &CriterionOutcome) -> &'static str {
 
 #[cfg(test)]
 #[path = "assemble_tests.rs"]
-mod tests;
+pub(crate) mod tests;

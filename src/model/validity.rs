@@ -1,12 +1,13 @@
 //! Whether the figures mean what they seem to, and what held them back.
 
-use crate::assemble::{Evidence, Trials};
+use crate::assemble::{Evidence, Trials, threads};
 use crate::environment::HostSnapshot;
 use crate::reconcile;
 use crate::recording::EndReason;
 use crate::result::{RunResult, TrialResult};
+use crate::timeline::share;
 use crate::verdict::{LimitedBy, Validity};
-use crate::{JobSpec, Tally};
+use crate::{JobSpec, SecondRecord, Tally, TrialRecording};
 
 /// Above this share of the processors it can have, the generator has nothing
 /// left to give.
@@ -45,7 +46,11 @@ pub(crate) fn validity(
         ));
     }
     let per_thread = processors_per_thread(&evidence.host, result.load.threads);
-    let used = judged(result).filter_map(|trial| trial.generator_cpu_ratio).reduce(f64::max);
+    let judged_trials = result.trials.iter().zip(trials).filter(|(trial, _)| is_judged(trial));
+    let used = judged_trials
+        .flat_map(|(_, generators)| generators)
+        .filter_map(|generator| cpu_under_load(generator, evidence.spec))
+        .reduce(f64::max);
     let saturated = used.filter(|used| *used > GENERATOR_SATURATED * per_thread);
     if let Some(used) = saturated {
         reasons.push(format!(
@@ -87,6 +92,20 @@ pub(crate) fn is_judged(trial: &TrialResult) -> bool {
     trial.duration_s >= SHORTEST_JUDGED_S
 }
 
+/// A generator's CPU time per thread and second, each second weighted by its
+/// attempts: a long tail with few of them does not water the others down.
+fn cpu_under_load(generator: &TrialRecording, spec: &JobSpec) -> Option<f64> {
+    let threads = threads(&[generator], spec);
+    let (mut weighted, mut attempts) = (0.0, 0.0);
+    for SecondRecord { tally, .. } in &generator.seconds {
+        if let Some(used) = share(tally.generator_cpu_us, tally, threads) {
+            let issued = tally.counts.issued as f64;
+            (weighted, attempts) = (weighted + used * issued, attempts + issued);
+        }
+    }
+    (attempts > 0.0).then(|| weighted / attempts)
+}
+
 /// How much of a processor each of `threads` threads can have, at most 1: more
 /// threads than processors share them.
 fn processors_per_thread(host: &HostSnapshot, threads: u32) -> f64 {
@@ -117,3 +136,7 @@ fn connections_busy(spec: &JobSpec, tally: &Tally) -> bool {
     let waited = u128::from(tally.latency.sum_us()) + u128::from(tally.failed.sum_us());
     offered > 0 && waited * 10 >= offered * 9
 }
+
+#[cfg(test)]
+#[path = "validity_tests.rs"]
+mod tests;
