@@ -172,6 +172,23 @@ fn nginx_and_we_agree_when_nobody_else_asks() {
 }
 
 #[test]
+fn a_wall_clock_that_is_set_back_is_no_restart_of_nginx() {
+    // Kept by wall clock, which went back an hour in the middle of the run.
+    let recordings = [with_polls(vec![
+        poll(PollMoment::After, 1_000_000, 6, 1103),
+        poll(PollMoment::During, 990_000, 6, 1000),
+        poll(PollMoment::Before, -10, 5, 100),
+        poll(PollMoment::Start, 10, 6, 101),
+    ])];
+    let result = judge(&spec(&[]), &recordings);
+    assert_eq!(result.server.stub_status.as_ref().unwrap().restarts, 0);
+    assert_eq!(result.validity.reconciled, Some(true), "{}", result.summary);
+    let rows = timeline::all(&recordings, 1);
+    assert_eq!(rows[0].nginx_active, Some(1));
+    assert_eq!(rows[0].nginx_requests_per_s.map(f64::round), Some(1000.0));
+}
+
+#[test]
 fn foreign_traffic_is_a_remark_when_slight_and_a_reason_when_heavy() {
     let with_foreign = |foreign: u64| {
         judge(

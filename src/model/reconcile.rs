@@ -2,7 +2,7 @@
 //! up where the two differ.
 
 use crate::result::{RunResult, StubStatusResult};
-use crate::stub_status::{PollMoment, StubStatus, StubStatusPoll};
+use crate::stub_status::{PollMoment, StubStatus, StubStatusPoll, in_order};
 use crate::{Counts, TrialRecording};
 
 /// nginx's counters over the job, our polls subtracted; `None` when the job
@@ -32,7 +32,7 @@ fn add_trial(polls: &[StubStatusPoll], total: &mut StubStatusResult) {
     let mut last: Option<StubStatus> = None;
     let (mut own_requests, mut own_connections) = (0, 0);
     let (mut since_requests, mut since_connections) = (0, 0);
-    for poll in polls {
+    for poll in in_order(polls) {
         // The first good poll is the figure everything is counted from, and
         // what came after the last good one no figure holds.
         if last.is_some() {

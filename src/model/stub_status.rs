@@ -26,8 +26,8 @@ pub struct StubStatus {
     pub request_time_ms: Option<u64>,
 }
 
-/// Where in a trial a poll was made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Where in a trial a poll was made, in the order of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PollMoment {
     /// Before the first byte of load: the figure everything is counted from.
@@ -68,4 +68,14 @@ pub struct StubStatusPoll {
     /// The `Server` header of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub software: Option<String>,
+}
+
+/// Polls of one trial in the order in which they were made, whatever order they
+/// were kept in: a wall clock that was set back must not let a counter fall.
+pub(crate) fn in_order<'a>(
+    polls: impl IntoIterator<Item = &'a StubStatusPoll>,
+) -> Vec<&'a StubStatusPoll> {
+    let mut polls: Vec<&StubStatusPoll> = polls.into_iter().collect();
+    polls.sort_by_key(|poll| (poll.moment, poll.offset_us));
+    polls
 }

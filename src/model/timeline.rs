@@ -1,6 +1,6 @@
 //! The run second by second: client figures beside stub_status.
 
-use crate::stub_status::{PollMoment, StubStatus, StubStatusPoll};
+use crate::stub_status::{PollMoment, StubStatus, StubStatusPoll, in_order};
 use crate::{Tally, Timestamp, TrialRecording};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -82,7 +82,7 @@ fn trial_rows(generators: &[&TrialRecording], threads: u32) -> Vec<TimelineRow> 
     let seconds = merged_seconds(generators);
     let started_us = generators.iter().filter_map(|g| g.started_us).min().unwrap_or(0);
     let trial = generators.first().map_or(0, |g| g.trial);
-    let polls: Vec<&StubStatusPoll> = generators.iter().flat_map(|g| &g.polls).collect();
+    let polls = in_order(generators.iter().flat_map(|g| &g.polls));
     let mut rows = Vec::with_capacity(seconds.len());
     let mut end_us = 0;
     for (connections, tally) in &seconds {
@@ -112,7 +112,7 @@ pub fn live_row(
     let started_us = recording.started_us.unwrap_or(0);
     let start_us = u64::from(second.index) * 1_000_000;
     let end_us = start_us + second.tally.span_us;
-    let polls: Vec<&StubStatusPoll> = recording.polls.iter().collect();
+    let polls = in_order(&recording.polls);
     let nginx = NginxSecond::between(&polls, start_us as i64, end_us as i64);
     row(
         Timestamp::from_micros(started_us + end_us as i64),
