@@ -67,6 +67,20 @@ pub(crate) fn from_blob<T: DeserializeOwned>(
     serde_json::from_slice(&json).map_err(|error| corrupt(what, &error))
 }
 
+/// Unpacks on another thread, since that takes a while for many documents and
+/// the event loop must not wait. A panic in it is the caller's.
+pub(crate) async fn unpack<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(unpacked) => unpacked,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => Err(StoreError::Unavailable(sqlx::Error::WorkerCrashed)),
+        },
+    }
+}
+
 fn check_version(found: u32, what: &'static str) -> Result<(), StoreError> {
     if found == VERSION {
         return Ok(());

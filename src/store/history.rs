@@ -9,6 +9,7 @@ use crate::row::{JobRow, job_columns};
 use crate::targets::key;
 use crate::{Store, StoreError, on_backend};
 use benchd_model::{Job, JobState, Timestamp, Verdict};
+use futures_util::TryStreamExt as _;
 use sqlx::{Database, Encode, QueryBuilder, Type};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,6 +18,10 @@ use uuid::Uuid;
 
 /// The most jobs a page holds.
 pub const MAX_PAGE: u32 = 1000;
+
+/// A page ends early when the specs on it have this many bytes, since one may
+/// hold a large body.
+const MAX_PAGE_BYTES: usize = 4 * 1024 * 1024;
 
 /// Which jobs. Everything given must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -79,7 +84,8 @@ impl FromStr for Cursor {
 }
 
 impl Store {
-    /// One page of jobs, newest first, `limit` (1 to [`MAX_PAGE`]) at most.
+    /// One page of jobs, newest first, `limit` (1 to [`MAX_PAGE`]) at most, and
+    /// fewer when they are large.
     /// `since` and `until` look at the time of posting.
     ///
     /// # Errors
@@ -94,12 +100,19 @@ impl Store {
         if filter.is_unmatchable() {
             return Ok(JobPage { items: Vec::new(), next: None });
         }
-        let mut rows: Vec<JobRow> = on_backend!(self, |db| {
+        let (mut rows, mut bytes, mut more): (Vec<JobRow>, _, _) = (Vec::new(), 0, false);
+        on_backend!(self, |db| {
             let mut query = page_query(filter, after, limit as i64 + 1);
-            query.build_query_as().fetch_all(db.reader()).await?
+            let mut found = query.build_query_as::<JobRow>().fetch(db.reader());
+            while let Some(row) = found.try_next().await? {
+                if rows.len() == limit || bytes >= MAX_PAGE_BYTES {
+                    more = true;
+                    break;
+                }
+                bytes += row.spec_bytes();
+                rows.push(row);
+            }
         });
-        let more = rows.len() > limit;
-        rows.truncate(limit);
         let next = rows
             .last()
             .filter(|_| more)

@@ -1,7 +1,7 @@
 //! What generators record, second by second: one row a record, so that a
 //! killed worker leaves everything up to its last second.
 
-use crate::document::{from_blob, to_blob};
+use crate::document::{from_blob, to_blob, unpack};
 use crate::lease::FENCE;
 use crate::{Lease, Store, StoreError, on_backend};
 use benchd_model::stub_status::StubStatusPoll;
@@ -137,11 +137,7 @@ impl Store {
         let rows: Vec<(i64, i64, String, Vec<u8>)> = on_backend!(self, |db| {
             sqlx::query_as(SELECT).bind(id.0).fetch_all(db.reader()).await?
         });
-        // Histograms take a while to unpack; the event loop must not.
-        match tokio::task::spawn_blocking(move || assemble(&rows)).await {
-            Ok(recordings) => recordings,
-            Err(error) => Err(StoreError::Corrupt { what: "recording", reason: error.to_string() }),
-        }
+        unpack(move || assemble(&rows)).await
     }
 }
 

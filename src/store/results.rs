@@ -1,10 +1,11 @@
 //! Results: one job's, a scenario's over time, and the newest of each.
 
-use crate::document::from_blob;
+use crate::document::{from_blob, unpack};
 use crate::history::push_filter;
 use crate::row::{JobRow, job_columns};
 use crate::{JobFilter, Store, StoreError, on_backend};
 use benchd_model::{Job, JobId, RunResult};
+use futures_util::TryStreamExt as _;
 use sqlx::QueryBuilder;
 
 const SELECT: &str = "SELECT document FROM results WHERE job_id = $1";
@@ -31,6 +32,9 @@ const SELECT_LATEST: &str = concat!(
      JOIN results ON results.job_id = jobs.id"
 );
 
+/// How many results are unpacked at a time.
+const CHUNK: usize = 64;
+
 #[derive(sqlx::FromRow)]
 struct ResultRow {
     #[sqlx(flatten)]
@@ -42,6 +46,11 @@ impl ResultRow {
     fn into_pair(self) -> Result<(Job, RunResult), StoreError> {
         Ok((self.job.into_job(None)?, from_blob(&self.document, "result")?))
     }
+}
+
+fn keep_of<T>(rows: Vec<ResultRow>, keep: fn(&Job, &RunResult) -> T) -> Result<Vec<T>, StoreError> {
+    let pairs = rows.into_iter().map(ResultRow::into_pair);
+    pairs.map(|pair| pair.map(|(job, result)| keep(&job, &result))).collect()
 }
 
 impl Store {
@@ -56,20 +65,23 @@ impl Store {
         document.map(|document| from_blob(&document, "result")).transpose()
     }
 
-    /// Finished jobs with their results: the newest `limit` of those that
-    /// match, in ascending order. `since` and `until` look at the time of ending.
+    /// What `keep` takes of finished jobs and their results: of the newest
+    /// `limit` that match, in ascending order. `since` and `until` look at the
+    /// time of ending. Only what is kept stays in memory.
     ///
     /// # Errors
     /// The database's.
-    pub async fn results(
+    pub async fn results<T: Send + 'static>(
         &self,
         filter: &JobFilter,
         limit: u32,
-    ) -> Result<Vec<(Job, RunResult)>, StoreError> {
+        keep: fn(&Job, &RunResult) -> T,
+    ) -> Result<Vec<T>, StoreError> {
         if filter.is_unmatchable() {
             return Ok(Vec::new());
         }
-        let rows: Vec<ResultRow> = on_backend!(self, |db| {
+        let mut kept = Vec::new();
+        on_backend!(self, |db| {
             let mut query = QueryBuilder::new(SELECT_WITH_JOB);
             push_filter(&mut query, filter);
             if let Some(since) = filter.since {
@@ -80,9 +92,14 @@ impl Store {
             }
             query.push(" ORDER BY jobs.finished_at DESC, jobs.id DESC LIMIT ");
             query.push_bind(i64::from(limit));
-            query.build_query_as().fetch_all(db.reader()).await?
+            let found = query.build_query_as::<ResultRow>().fetch(db.reader());
+            let mut chunks = found.try_chunks(CHUNK);
+            while let Some(rows) = chunks.try_next().await.map_err(|error| error.1)? {
+                kept.extend(unpack(move || keep_of(rows, keep)).await?);
+            }
         });
-        rows.into_iter().rev().map(ResultRow::into_pair).collect()
+        kept.reverse();
+        Ok(kept)
     }
 
     /// The newest completed job of each project and scenario, with its result,
@@ -93,8 +110,8 @@ impl Store {
     pub async fn latest_results(&self) -> Result<Vec<(Job, RunResult)>, StoreError> {
         let rows: Vec<ResultRow> =
             on_backend!(self, |db| { sqlx::query_as(SELECT_LATEST).fetch_all(db.reader()).await? });
-        let mut pairs: Vec<(Job, RunResult)> =
-            rows.into_iter().map(ResultRow::into_pair).collect::<Result<_, _>>()?;
+        let unpacked = unpack(move || rows.into_iter().map(ResultRow::into_pair).collect());
+        let mut pairs: Vec<(Job, RunResult)> = unpacked.await?;
         // Here and not in SQL: databases disagree on how text is ordered.
         pairs.sort_by(|(a, _), (b, _)| {
             (&a.spec.project, &a.spec.scenario).cmp(&(&b.spec.project, &b.spec.scenario))

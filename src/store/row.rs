@@ -39,6 +39,11 @@ impl JobRow {
         self.state == JobState::Queued.name()
     }
 
+    /// How large its spec is, which may hold a body.
+    pub(crate) fn spec_bytes(&self) -> usize {
+        self.spec.len()
+    }
+
     /// When the job was posted, in epoch microseconds.
     pub(crate) fn created_us(&self) -> i64 {
         self.created_at

@@ -57,9 +57,7 @@ pub(crate) async fn annotations(
     let mut params = Params::lenient(query.as_deref());
     let (filter, limit) = run_filter(&mut params);
     params.finish()?;
-    let found = app.store.results(&filter, limit).await?;
-    let mut rows: Vec<Annotation> =
-        found.iter().map(|(job, result)| annotation(job, result)).collect();
+    let mut rows = app.store.results(&filter, limit, annotation).await?;
     rows.sort_by_key(|row| (row.time, row.time_end));
     Ok(Json(rows))
 }

@@ -85,8 +85,7 @@ pub(crate) async fn results(
     let mut params = Params::lenient(query.as_deref());
     let (filter, limit) = run_filter(&mut params);
     params.finish()?;
-    let found = app.store.results(&filter, limit).await?;
-    Ok(Json(found.iter().map(|(job, result)| row(job, result)).collect()))
+    Ok(Json(app.store.results(&filter, limit, row).await?))
 }
 
 /// The row of one run.

@@ -1,7 +1,7 @@
 //! Whatever is done, both databases answer alike.
 
 use crate::backends::{Backend, runtime};
-use crate::samples::{LEASE, at, end, job_on, poll, result, second_record};
+use crate::samples::{LEASE, at, end, job_on, pair, poll, result, second_record};
 use benchd_model::event::JobEventKind;
 use benchd_model::job::Progress;
 use benchd_model::{JobId, JobState, Phase};
@@ -161,7 +161,7 @@ impl Side {
                     break;
                 }
             }
-            all.push(shown(store.results(&filter, 3).await));
+            all.push(shown(store.results(&filter, 3, pair).await));
         }
         all.push(shown(store.latest_results().await));
         all.push(shown(store.running().await));

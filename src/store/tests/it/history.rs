@@ -1,13 +1,14 @@
 //! The list of jobs: order, pages, filters.
 
 use crate::backends::{Backend, on_both};
-use crate::samples::{LEASE, at, create, finish, job_on, new_job, queue, running, spec};
+use crate::samples::{LEASE, at, create, finish, job_on, new_job, pair, queue, running, spec};
 use benchd_model::{JobId, JobState, Verdict};
 use benchd_store::{Cursor, JobFilter, JobPage, Store};
 use std::collections::BTreeSet;
 
 on_both!(
     pages_are_newest_first_and_complete,
+    large_jobs_make_small_pages_that_lose_none,
     jobs_created_while_paging_neither_repeat_nor_hide_others,
     each_filter_finds_its_jobs_and_no_others,
     filters_page_like_everything_else,
@@ -48,6 +49,19 @@ async fn pages_are_newest_first_and_complete(_: Backend, store: Store) {
     let page = store.jobs(&JobFilter::default(), None, 23).await.unwrap();
     assert_eq!(page.next, None, "a full last page has no next");
     assert_eq!(store.jobs(&JobFilter::default(), None, 0).await.unwrap().items.len(), 1);
+}
+
+async fn large_jobs_make_small_pages_that_lose_none(_: Backend, store: Store) {
+    let mut created = Vec::new();
+    for second in 0..12 {
+        let mut job = job_on("a", second);
+        job.spec.request.body = Some("x".repeat(1024 * 1024));
+        created.push(create(&store, job).await);
+    }
+    created.reverse();
+    let first = store.jobs(&JobFilter::default(), None, 1000).await.unwrap();
+    assert!(first.items.len() < 6, "{} MiB on one page", first.items.len());
+    assert_eq!(all_pages(&store, &JobFilter::default(), 1000).await, created);
 }
 
 async fn jobs_created_while_paging_neither_repeat_nor_hide_others(_: Backend, store: Store) {
@@ -180,7 +194,7 @@ async fn text_that_cannot_be_stored_matches_nothing(_: Backend, store: Store) {
         JobFilter { labels: vec![("a".to_owned(), "\0".to_owned())], ..JobFilter::default() },
     ] {
         assert!(store.jobs(&filter, None, 9).await.unwrap().items.is_empty());
-        assert!(store.results(&filter, 9).await.unwrap().is_empty());
+        assert!(store.results(&filter, 9, pair).await.unwrap().is_empty());
     }
 }
 

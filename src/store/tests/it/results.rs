@@ -1,7 +1,7 @@
 //! Results over time, and the pickers of a dashboard.
 
 use crate::backends::{Backend, on_both};
-use crate::samples::{LEASE, at, create, finish, new_job, queue, result, running, spec};
+use crate::samples::{LEASE, at, create, finish, new_job, pair, queue, result, running, spec};
 use benchd_model::{Job, JobId, JobState, RunResult};
 use benchd_store::{Finish, JobFilter, Lease, Store, Variable};
 
@@ -41,10 +41,10 @@ async fn results_are_the_newest_ones_in_ascending_order(_: Backend, store: Store
     store.finish(&unmeasured, failed).await.unwrap();
 
     let all: Vec<JobId> = ended.iter().map(|(_, id)| *id).collect();
-    assert_eq!(ids(&store.results(&JobFilter::default(), 100).await.unwrap()), all);
-    assert_eq!(ids(&store.results(&JobFilter::default(), 2).await.unwrap()), all[3..]);
+    assert_eq!(ids(&store.results(&JobFilter::default(), 100, pair).await.unwrap()), all);
+    assert_eq!(ids(&store.results(&JobFilter::default(), 2, pair).await.unwrap()), all[3..]);
     let filter = JobFilter { since: Some(at(20)), until: Some(at(40)), ..JobFilter::default() };
-    assert_eq!(ids(&store.results(&filter, 100).await.unwrap()), all[1..3]);
+    assert_eq!(ids(&store.results(&filter, 100, pair).await.unwrap()), all[1..3]);
 }
 
 async fn results_follow_the_filters(_: Backend, store: Store) {
@@ -62,9 +62,9 @@ async fn results_follow_the_filters(_: Backend, store: Store) {
         (JobFilter { target: text("http://a/"), ..all() }, vec![one.job, two.job, three.job]),
         (JobFilter { target: text("b"), ..all() }, vec![]),
     ] {
-        assert_eq!(ids(&store.results(&filter, 9).await.unwrap()), expected, "{filter:?}");
+        assert_eq!(ids(&store.results(&filter, 9, pair).await.unwrap()), expected, "{filter:?}");
     }
-    let (_, read) = store.results(&all(), 1).await.unwrap().remove(0);
+    let (_, read) = store.results(&all(), 1, pair).await.unwrap().remove(0);
     assert_eq!(read, result(&three));
 }
 

@@ -4,7 +4,7 @@ use benchd_model::assemble::{Evidence, assemble};
 use benchd_model::environment::HostSnapshot;
 use benchd_model::stub_status::{PollMoment, StubStatus, StubStatusPoll};
 use benchd_model::{
-    JobId, JobSpec, JobState, Outcome, RunResult, SecondRecord, Timestamp, TrialEnd,
+    Job, JobId, JobSpec, JobState, Outcome, RunResult, SecondRecord, Timestamp, TrialEnd,
 };
 use benchd_store::{Finish, Lease, NewJob, Record, Store};
 use std::time::Duration;
@@ -111,4 +111,9 @@ pub(crate) fn poll(second: i64) -> StubStatusPoll {
 
 pub(crate) fn end() -> TrialEnd {
     TrialEnd { driver: "tokio".to_owned(), threads: 2, ..TrialEnd::default() }
+}
+
+/// A job and its result as they are read.
+pub(crate) fn pair(job: &Job, result: &RunResult) -> (Job, RunResult) {
+    (job.clone(), result.clone())
 }
