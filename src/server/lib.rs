@@ -7,6 +7,7 @@
 //! through the store.
 
 mod api;
+mod aside;
 mod auth;
 mod conditional;
 mod config;

@@ -1,6 +1,7 @@
 //! `GET /grafana/series`.
 
 use super::downsample;
+use crate::aside::aside;
 use crate::config::App;
 use crate::extract::RawQuery;
 use crate::params::Params;
@@ -8,7 +9,7 @@ use crate::problem::{ApiResult, Code, Problem};
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use benchd_model::{Job, JobId, TimelineRow, Timestamp};
+use benchd_model::{Job, JobId, TimelineRow, Timestamp, TrialRecording};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -189,18 +190,37 @@ async fn rows_of(app: &App, job: &Job, asked: &Asked) -> ApiResult<Vec<TimelineR
     let recordings = app.store.recordings(job.id).await?;
     let threads = job.spec.load.threads;
     let points = asked.max_points as usize;
-    if asked.axis == Axis::Elapsed {
-        let seconds = downsample::seconds_between(&recordings, i64::MIN, i64::MAX);
-        let mut rows = downsample::rows(recordings, threads, seconds, points);
-        rebase(&mut rows);
-        return Ok(rows);
-    }
     let from = asked.from.map_or(i64::MIN, Timestamp::as_micros);
     let to = asked.to.map_or(i64::MAX, Timestamp::as_micros);
+    let elapsed = asked.axis == Axis::Elapsed;
+    Ok(aside(move || {
+        if elapsed {
+            elapsed_rows(recordings, threads, points)
+        } else {
+            wall_rows(recordings, threads, points, from, to)
+        }
+    })
+    .await)
+}
+
+fn elapsed_rows(recordings: Vec<TrialRecording>, threads: u32, points: usize) -> Vec<TimelineRow> {
+    let seconds = downsample::seconds_between(&recordings, i64::MIN, i64::MAX);
+    let mut rows = downsample::rows(recordings, threads, seconds, points);
+    rebase(&mut rows);
+    rows
+}
+
+fn wall_rows(
+    recordings: Vec<TrialRecording>,
+    threads: u32,
+    points: usize,
+    from: i64,
+    to: i64,
+) -> Vec<TimelineRow> {
     let seconds = downsample::seconds_between(&recordings, from, to);
     let mut rows = downsample::rows(recordings, threads, seconds, points);
     rows.retain(|row| (from..=to).contains(&row.time.as_micros()));
-    Ok(rows)
+    rows
 }
 
 /// Moves the start of the run to the origin; pauses between trials stay.

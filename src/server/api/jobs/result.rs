@@ -1,5 +1,6 @@
 //! `GET /jobs/{id}/result`.
 
+use crate::aside::aside;
 use crate::conditional::tagged_json;
 use crate::config::App;
 use crate::extract::{JobPath, RawQuery};
@@ -76,9 +77,11 @@ pub(crate) async fn result(
         tagged_json(&headers, &result)
     } else {
         let recordings = app.store.recordings(id).await?;
-        let report = Report { job: &job, result: &result, recordings: &recordings };
         let content_type = HeaderValue::from_static(format.content_type());
-        ([(CONTENT_TYPE, content_type)], render(format, &report)).into_response()
+        let text = aside(move || {
+            render(format, &Report { job: &job, result: &result, recordings: &recordings })
+        });
+        ([(CONTENT_TYPE, content_type)], text.await).into_response()
     };
     response.headers_mut().append(VARY, HeaderValue::from_static("accept"));
     Ok(response)

@@ -1,5 +1,6 @@
 //! `GET /jobs/{id}/timeline`.
 
+use crate::aside::aside;
 use crate::config::App;
 use crate::extract::{JobPath, RawQuery};
 use crate::negotiate::{CSV, preferred};
@@ -51,14 +52,17 @@ pub(crate) async fn timeline(
     params.finish()?;
 
     let mut recordings = app.store.recordings(id).await?;
-    recordings.retain(|recording| trial.is_none_or(|trial| recording.trial + 1 == trial));
-    let rows = timeline::all(&recordings, job.spec.load.threads);
-    let mut response = if csv {
-        let content_type = HeaderValue::from_static("text/csv; charset=utf-8");
-        ([(CONTENT_TYPE, content_type)], timeline_csv(&rows)).into_response()
-    } else {
-        Json(rows).into_response()
-    };
+    let mut response = aside(move || {
+        recordings.retain(|recording| trial.is_none_or(|trial| recording.trial + 1 == trial));
+        let rows = timeline::all(&recordings, job.spec.load.threads);
+        if csv {
+            let content_type = HeaderValue::from_static("text/csv; charset=utf-8");
+            ([(CONTENT_TYPE, content_type)], timeline_csv(&rows)).into_response()
+        } else {
+            Json(rows).into_response()
+        }
+    })
+    .await;
     response.headers_mut().append(VARY, HeaderValue::from_static("accept"));
     Ok(response)
 }
