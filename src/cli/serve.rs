@@ -9,8 +9,10 @@ use benchd_server::ServerConfig;
 use benchd_store::Store;
 use benchd_worker::{Worker, WorkerConfig};
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use tokio::net::TcpListener;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 /// Serves until a signal, then stops the job under way and keeps its part.
@@ -44,20 +46,30 @@ pub(crate) async fn serve_on(
     shutdown: CancellationToken,
 ) -> anyhow::Result<()> {
     let policy = Arc::new(policy);
-    let working: Vec<_> = (0..workers)
-        .map(|_| {
-            let worker = Worker::new(store.clone(), WorkerConfig::new(Arc::clone(&policy)));
-            let shutdown = shutdown.clone();
-            tokio::spawn(async move { worker.run(shutdown).await })
-        })
-        .collect();
-    let config = ServerConfig { store, policy, token };
-    benchd_server::serve(listener, config, shutdown.clone()).await?;
-    shutdown.cancel();
-    for worker in working {
-        worker.await.context("a worker panicked")?;
+    let mut working = JoinSet::new();
+    for _ in 0..workers {
+        let worker = Worker::new(store.clone(), WorkerConfig::new(Arc::clone(&policy)));
+        let shutdown = shutdown.clone();
+        working.spawn(async move { worker.run(shutdown).await });
     }
-    Ok(())
+    let config = ServerConfig { store, policy, token };
+    let mut serving = pin!(benchd_server::serve(listener, config, shutdown.clone()));
+    let mut ended = Vec::new();
+    tokio::select! {
+        served = &mut serving => served?,
+        // Either a stop, or a panic: a service whose worker is gone would take
+        // jobs that nobody runs.
+        Some(worker) = working.join_next() => {
+            shutdown.cancel();
+            ended.push(worker);
+            serving.await?;
+        }
+    }
+    shutdown.cancel();
+    while let Some(worker) = working.join_next().await {
+        ended.push(worker);
+    }
+    ended.into_iter().collect::<Result<(), _>>().context("a worker panicked")
 }
 
 /// Works until a signal.

@@ -48,7 +48,8 @@ impl Refusal {
 pub(crate) fn load(args: impl Iterator<Item = OsString>) -> Result<Settings, Refusal> {
     let args: Vec<OsString> = args.collect();
     let file = read_file(&args).map_err(Refusal::File)?;
-    let command = with_defaults(Cli::command(), &file.defaults).map_err(Refusal::File)?;
+    let command = with_defaults(Cli::command(), &file.defaults)
+        .map_err(|why| Refusal::File(format!("{}: {why}", file.path.display())))?;
     let matches = command.try_get_matches_from(args).map_err(Refusal::Clap)?;
     let cli = Cli::from_arg_matches(&matches).map_err(Refusal::Clap)?;
     Ok(Settings { command: cli.command, policy: TargetPolicy { targets: file.targets } })
@@ -56,6 +57,7 @@ pub(crate) fn load(args: impl Iterator<Item = OsString>) -> Result<Settings, Ref
 
 #[derive(Default)]
 struct File {
+    path: PathBuf,
     defaults: toml::Table,
     targets: Vec<RegisteredTarget>,
 }
@@ -78,7 +80,7 @@ fn chosen_file(args: &[OsString]) -> Option<PathBuf> {
         text.strip_prefix("--config=").map(PathBuf::from)
     });
     typed
-        .or_else(|| std::env::var_os("BENCHD_CONFIG").map(PathBuf::from))
+        .or_else(|| std::env::var_os("BENCHD_CONFIG").filter(|v| !v.is_empty()).map(PathBuf::from))
         .or_else(|| Path::new(USUAL_FILE).exists().then(|| PathBuf::from(USUAL_FILE)))
 }
 
@@ -95,7 +97,7 @@ fn parse_file(path: &Path, text: &str) -> Result<File, String> {
         check_target(target)
             .map_err(|why| wrong(format!("[[targets]] {:?}: {why}", target.name)))?;
     }
-    Ok(File { defaults: table, targets })
+    Ok(File { path: path.to_owned(), defaults: table, targets })
 }
 
 /// What is wrong and where, without the line itself: it may hold a token.
@@ -126,10 +128,7 @@ fn with_defaults(mut command: clap::Command, file: &toml::Table) -> Result<clap:
             toml::Value::Table(table) => {
                 let scope: Vec<&String> = names.iter().filter(|name| *name == key).collect();
                 if scope.is_empty() {
-                    return Err(format!(
-                        "{USUAL_FILE}: unknown table [{key}]; known are {}",
-                        names.join(", ")
-                    ));
+                    return Err(format!("unknown table [{key}]; known are {}", names.join(", ")));
                 }
                 (scope, table.iter().collect())
             }
@@ -138,7 +137,7 @@ fn with_defaults(mut command: clap::Command, file: &toml::Table) -> Result<clap:
         for (key, value) in entries {
             let values = texts(value).ok_or_else(|| {
                 format!(
-                    "{USUAL_FILE}: {key} is a {}, and a flag takes text, a number, true or false",
+                    "{key} is a {}, and a flag takes text, a number, true or false",
                     value.type_str()
                 )
             })?;
@@ -151,10 +150,7 @@ fn with_defaults(mut command: clap::Command, file: &toml::Table) -> Result<clap:
                 });
             }
             if !found {
-                return Err(format!(
-                    "{USUAL_FILE}: no command has a flag --{}",
-                    key.replace('_', "-")
-                ));
+                return Err(format!("no command has a flag --{}", key.replace('_', "-")));
             }
         }
     }
