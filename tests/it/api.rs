@@ -120,8 +120,7 @@ fn grafana_gets_flat_ascending_rows() {
 }
 
 #[test]
-fn a_job_costs_little_beyond_its_own_run_time() {
-    // Not a timing assertion on the load: the job's own clock is compared with its window.
+fn the_smallest_job_is_done_to_the_whole() {
     let (nginx, folder) = (nginx::start(), tempfile::tempdir().unwrap());
     let service = Service::start(folder.path());
     let mut short = document(&nginx);
