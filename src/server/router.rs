@@ -55,7 +55,7 @@ pub fn router(config: ServerConfig) -> Router {
 /// The router over this state. Layers are named from the inside out.
 pub(crate) fn assemble(app: App) -> Router {
     let (routes, _) = documented().split_for_parts();
-    routes
+    let answering = routes
         .route("/docs/", get(docs::page))
         .route("/docs/{*path}", get(docs::asset))
         .fallback(|| async { StatusCode::NOT_FOUND })
@@ -65,9 +65,11 @@ pub(crate) fn assemble(app: App) -> Router {
         .layer(from_fn_with_state(app.clone(), guard::guard))
         .layer(CatchPanicLayer::custom(observe::panicked))
         .layer(CompressionLayer::new().compress_when(DefaultPredicate::new().and(untagged)))
-        .layer(from_fn(observe::explain))
         .layer(from_fn_with_state(app.clone(), observe::count))
-        .with_state(app)
+        .with_state(app);
+    // Around the router and not its routes: it names what a path takes (`Allow`)
+    // only when every layer of the route is through.
+    Router::new().fallback_service(answering).layer(from_fn(observe::explain))
 }
 
 /// A strong entity tag names exact bytes, so what bears one is left as it is.
