@@ -6,7 +6,7 @@ use crate::environment::{Environment, HostSnapshot};
 use crate::metrics::Figures;
 use crate::reconcile;
 use crate::recording::EndReason;
-use crate::result::{LoadResult, RunResult, ServerResult, TrialResult};
+use crate::result::{LoadResult, RunResult, ServerResult, StubStatusResult, TrialResult};
 use crate::spec::{DEFAULT_CRITERION, LoadModel};
 use crate::timeline::{merged_seconds, share};
 use crate::validity::{SHORTEST_JUDGED_S, is_judged, validity};
@@ -14,6 +14,8 @@ use crate::verdict::Validity;
 use crate::{Counts, JobId, JobSpec, JobState, Tally, TrialRecording, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// A window this many times as long as asked for is remarked on.
+const OVERTIME_REMARKED: f64 = 1.05;
 /// Above this share of time spent waiting for a processor the reader is told.
 const WAIT_REMARKED: f64 = 0.1;
 
@@ -45,7 +47,7 @@ pub fn assemble(evidence: &Evidence<'_>) -> RunResult {
     result.notes = notes(evidence, &result);
     result.criteria = judge_criteria(&spec.criteria, &result, &tally);
     result.verdict = verdict(&result);
-    result.summary = summary(&result);
+    result.summary = summary(&result, &tally);
     result
 }
 
@@ -250,11 +252,13 @@ fn notes(evidence: &Evidence<'_>, result: &RunResult) -> Vec<String> {
             result.warmup.issued
         ));
     }
-    if let Some(status) = &result.server.stub_status
-        && status.foreign_requests > 0
-    {
-        notes.push(format!("nginx served {} requests that are not ours", status.foreign_requests));
+    if let Some(status) = &result.server.stub_status {
+        if let Some(foreign) = status.foreign_requests.filter(|foreign| *foreign > 0) {
+            notes.push(format!("nginx served {foreign} requests that are not ours"));
+        }
+        notes.extend(polls_failed(evidence.recordings, status));
     }
+    notes.extend(overtime(evidence, result));
     let limits =
         evidence.recordings.iter().filter_map(|r| r.end.as_ref()).flat_map(|end| &end.notes);
     for note in limits {
@@ -263,6 +267,27 @@ fn notes(evidence: &Evidence<'_>, result: &RunResult) -> Vec<String> {
         }
     }
     notes
+}
+
+fn polls_failed(recordings: &[TrialRecording], status: &StubStatusResult) -> Option<String> {
+    let mut polls = recordings.iter().flat_map(|recording| &recording.polls);
+    let why = polls.find_map(|poll| poll.error.as_ref())?;
+    Some(format!(
+        "{} of {} polls of the status page failed: {why}",
+        status.polls_failed, status.polls
+    ))
+}
+
+/// Answers that came after the time was over stretch the window they count in.
+fn overtime(evidence: &Evidence<'_>, result: &RunResult) -> Option<String> {
+    let asked = evidence.spec.load.duration?.duration().as_secs_f64();
+    let longest = result.trials.iter().map(|trial| trial.duration_s).fold(0.0, f64::max);
+    (longest > asked * OVERTIME_REMARKED).then(|| {
+        format!(
+            "answers under way when the time was over took until {longest:.3} s; rates are over that \
+             whole window, not over the {asked} s asked for"
+        )
+    })
 }
 
 fn judge_criteria(
@@ -295,18 +320,19 @@ fn verdict(result: &RunResult) -> Verdict {
     }
 }
 
-fn summary(result: &RunResult) -> String {
+fn summary(result: &RunResult, tally: &Tally) -> String {
     let lead = match result.verdict {
         Verdict::Invalid => Some(result.validity.reasons.join("; ")),
         Verdict::Fail => Some(criteria_in_words(result, CriterionStatus::Fail)),
         Verdict::Inconclusive => Some(criteria_in_words(result, CriterionStatus::NoData)),
         Verdict::Pass => None,
     };
-    let failed = result.counts.failures();
+    let decided = result.counts.issued.saturating_sub(result.counts.aborted);
     let p99 = result.latency_ms.p99.map(|p| format!("p99 {p} ms, ")).unwrap_or_default();
     let figures = format!(
-        "{:.1} good responses per second, {p99}{failed} of {} requests failed",
-        result.goodput_rps, result.counts.issued
+        "{:.1} good responses per second, {p99}{} of {decided} requests without a good answer",
+        result.goodput_rps,
+        decided.saturating_sub(tally.good())
     );
     match lead {
         Some(lead) => format!("{}: {lead} ({figures})", result.verdict),

@@ -163,7 +163,7 @@ fn nginx_and_we_agree_when_nobody_else_asks() {
     let status = result.server.stub_status.as_ref().unwrap();
     assert_eq!(
         (status.requests, status.accepts, status.polls, status.foreign_requests),
-        (1000, 1, 3, 0)
+        (Some(1000), Some(1), 3, Some(0))
     );
     assert_eq!(result.validity.reconciled, Some(true));
     let rows = timeline::all(&recordings, 1);
@@ -263,7 +263,7 @@ fn a_failed_poll_after_the_last_good_one_is_in_no_counter() {
         )
     };
     let result = after(1102);
-    assert_eq!(result.server.stub_status.as_ref().unwrap().requests, 1000);
+    assert_eq!(result.server.stub_status.as_ref().unwrap().requests, Some(1000));
     assert_eq!(result.validity.reconciled, Some(true), "{}", result.summary);
     assert_eq!(after(1101).verdict, Verdict::Invalid);
 }
@@ -279,7 +279,7 @@ fn what_a_killed_generator_sent_is_neither_missing_nor_foreign() {
         let result = judge_in_state(&spec(&[]), &[killed], JobState::Interrupted);
         assert_eq!(result.validity.reasons.len(), 1, "{:?}", result.validity.reasons);
         assert!(result.validity.reasons[0].contains("interrupted"));
-        assert_eq!(result.server.stub_status.unwrap().foreign_requests, 0);
+        assert_eq!(result.server.stub_status.unwrap().foreign_requests, Some(0));
     }
 }
 
@@ -294,10 +294,10 @@ fn counters_are_reconciled_over_all_trials() {
     };
     let spec = JobSpec { trials: 2, ..spec(&[]) };
     let clean = judge(&spec, &[trial(0, 100, 0), trial(1, 5000, 0)]);
-    assert_eq!(clean.server.stub_status.as_ref().unwrap().requests, 2000);
+    assert_eq!(clean.server.stub_status.as_ref().unwrap().requests, Some(2000));
     assert_eq!((clean.verdict, clean.validity.reconciled), (Verdict::Pass, Some(true)));
     let foreign = judge(&spec, &[trial(0, 100, 0), trial(1, 5000, 300)]);
-    assert_eq!(foreign.server.stub_status.as_ref().unwrap().foreign_requests, 300);
+    assert_eq!(foreign.server.stub_status.as_ref().unwrap().foreign_requests, Some(300));
     assert_eq!(foreign.verdict, Verdict::Invalid);
 }
 
@@ -338,4 +338,61 @@ fn two_generators_of_one_trial_share_its_window() {
     let right = TrialRecording { generator: 1, ..left.clone() };
     let tally = total(&[left, right]);
     assert_eq!((tally.counts.ok, tally.span_us), (200, 1_000_000));
+}
+
+#[test]
+fn a_status_page_that_was_never_read_decides_nothing() {
+    let failed = |moment, offset_us| StubStatusPoll {
+        status: None,
+        error: Some("answered 404".into()),
+        ..poll(moment, offset_us, 0, 0)
+    };
+    let recordings =
+        [with_polls(vec![failed(PollMoment::Before, -10), failed(PollMoment::After, 1_000_000)])];
+    let result = judge(&spec(&["nginx_dropped == 0"]), &recordings);
+    assert_eq!(result.verdict, Verdict::Inconclusive, "{}", result.summary);
+    let status = result.server.stub_status.as_ref().unwrap();
+    assert_eq!((status.requests, status.dropped, status.active_max), (None, None, None));
+    assert_eq!((status.polls, status.polls_failed), (2, 2));
+    assert!(result.notes.iter().any(|note| note.contains("2 of 2 polls")), "{:?}", result.notes);
+    assert!(result.notes.iter().any(|note| note.contains("answered 404")), "{:?}", result.notes);
+}
+
+#[test]
+fn one_stray_request_is_a_remark_however_short_the_run() {
+    let small = TrialRecording {
+        polls: vec![
+            poll(PollMoment::Before, -10, 5, 100),
+            poll(PollMoment::After, 1_000_000, 6, 121 + 1),
+        ],
+        ..recording(vec![second(0, tally(20, 0, 1_000_000))])
+    };
+    let result = judge(&spec(&[]), &[small]);
+    assert_eq!((result.verdict, result.validity.reconciled), (Verdict::Pass, Some(false)));
+}
+
+#[test]
+fn errors_in_the_status_count_as_answers_that_are_not_good() {
+    let mut errors = tally(0, 0, 1_000_000);
+    (0..10).for_each(|_| errors.counts.add(Outcome::Ok));
+    errors.status_codes.insert(503, 10);
+    errors.unexpected_status = 10;
+    let result = judge(&spec(&[]), &[recording(vec![second(0, errors)])]);
+    assert!(
+        result.summary.contains("10 of 10 requests without a good answer"),
+        "{}",
+        result.summary
+    );
+}
+
+#[test]
+fn a_window_stretched_by_late_answers_says_so() {
+    let mut asked = spec(&[]);
+    asked.load.duration = Some(crate::Span::from_secs(1));
+    let late = recording(vec![second(0, tally(9, 0, 1_000_000)), second(1, tally(1, 0, 500_000))]);
+    let notes = judge(&asked, &[late]).notes;
+    assert!(notes.iter().any(|note| note.contains("until 1.500 s")), "{notes:?}");
+    let punctual = recording(vec![second(0, tally(9, 0, 1_010_000))]);
+    let notes = judge(&asked, &[punctual]).notes;
+    assert!(!notes.iter().any(|note| note.contains("rates are over")), "{notes:?}");
 }

@@ -89,7 +89,7 @@ const SCALARS: &[Scalar] = scalars! {
     "nginx_requests" "requests" Neither "requests nginx counted, our polls left out" |r| stub(r, |s| s.requests);
     "nginx_dropped" "connections" Lower "connections nginx accepted and dropped for want of a slot" |r| stub(r, |s| s.dropped);
     "nginx_active_max" "connections" Neither "most open connections seen on the status page" |r| stub(r, |s| s.active_max);
-    "nginx_polls_failed" "polls" Lower "polls of the status page that brought no page" |r| stub(r, |s| s.polls_failed);
+    "nginx_polls_failed" "polls" Lower "polls of the status page that brought no page" |r| stub(r, |s| Some(s.polls_failed));
     "nginx_foreign_requests" "requests" Lower "requests nginx counted that this job did not send" |r| stub(r, |s| s.foreign_requests);
 };
 
@@ -273,8 +273,11 @@ fn measured(result: &RunResult, figure: f64) -> Option<f64> {
     (result.counts.issued > result.counts.aborted && result.duration_s > 0.0).then_some(figure)
 }
 
-fn stub(result: &RunResult, figure: fn(&crate::result::StubStatusResult) -> u64) -> Option<f64> {
-    result.server.stub_status.as_ref().map(|status| figure(status) as f64)
+fn stub(
+    result: &RunResult,
+    figure: fn(&crate::result::StubStatusResult) -> Option<u64>,
+) -> Option<f64> {
+    result.server.stub_status.as_ref().and_then(figure).map(|count| count as f64)
 }
 
 #[cfg(test)]

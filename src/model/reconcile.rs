@@ -8,16 +8,31 @@ use crate::{Counts, TrialRecording};
 /// nginx's counters over the job, our polls subtracted; `None` when the job
 /// made no poll.
 pub(crate) fn stub_status(recordings: &[TrialRecording]) -> Option<StubStatusResult> {
-    let mut total = StubStatusResult::default();
-    for recording in recordings.iter().filter(|r| !r.polls.is_empty()) {
-        add_trial(&recording.polls, &mut total);
-    }
+    let polled = || recordings.iter().filter(|recording| !recording.polls.is_empty());
+    let polls = || polled().flat_map(|recording| &recording.polls);
+    let counted: Option<Vec<Counted>> =
+        polled().map(|recording| Counted::between(&recording.polls)).collect();
+    let sum = |figure: fn(&Counted) -> u64| {
+        counted.as_ref().map(|trials| trials.iter().map(figure).sum::<u64>())
+    };
+    let polls_failed = polls().filter(|poll| poll.status.is_none()).count() as u64;
     // What a generator that died had sent besides its stored seconds nobody
     // knows: then nothing can be called foreign.
-    if recordings.iter().all(|recording| recording.end.is_some()) {
-        let ours = most_sent(recordings).saturating_add(total.polls_failed);
-        total.foreign_requests = total.requests.saturating_sub(ours);
-    }
+    let all_ended = recordings.iter().all(|recording| recording.end.is_some());
+    let ours =
+        if all_ended { most_sent(recordings).saturating_add(polls_failed) } else { u64::MAX };
+    let requests = sum(|trial| trial.requests);
+    let total = StubStatusResult {
+        accepts: sum(|trial| trial.accepts),
+        handled: sum(|trial| trial.handled),
+        requests,
+        dropped: sum(|trial| trial.accepts.saturating_sub(trial.handled)),
+        active_max: polls().filter_map(|poll| Some(poll.status?.active)).max(),
+        polls: polls().count() as u64,
+        polls_failed,
+        foreign_requests: requests.map(|requests| requests.saturating_sub(ours)),
+        restarts: counted.iter().flatten().map(|trial| trial.restarts).sum(),
+    };
     (total.polls > 0).then_some(total)
 }
 
@@ -26,37 +41,54 @@ pub(crate) fn software(recordings: &[TrialRecording]) -> Option<String> {
     recordings.iter().flat_map(|r| &r.polls).find_map(|poll| poll.software.clone())
 }
 
-fn add_trial(polls: &[StubStatusPoll], total: &mut StubStatusResult) {
-    total.polls += polls.len() as u64;
-    total.polls_failed += polls.iter().filter(|poll| poll.status.is_none()).count() as u64;
-    let mut last: Option<StubStatus> = None;
-    let (mut own_requests, mut own_connections) = (0, 0);
-    let (mut since_requests, mut since_connections) = (0, 0);
-    for poll in in_order(polls) {
-        // The first good poll is the figure everything is counted from, and
-        // what came after the last good one no figure holds.
-        if last.is_some() {
-            since_requests += u64::from(poll.sent);
-            since_connections += u64::from(poll.connected);
+/// What nginx counted between the first and the last good poll of a trial,
+/// without our polls.
+#[derive(Default)]
+struct Counted {
+    accepts: u64,
+    handled: u64,
+    requests: u64,
+    restarts: u32,
+}
+
+impl Counted {
+    /// `None` with fewer than two good polls: then nothing was counted.
+    fn between(polls: &[StubStatusPoll]) -> Option<Self> {
+        let mut total = Self::default();
+        let mut last: Option<StubStatus> = None;
+        let mut readings = 0;
+        let (mut own_requests, mut own_connections) = (0, 0);
+        let (mut since_requests, mut since_connections) = (0, 0);
+        for poll in in_order(polls) {
+            // The first good poll is the figure everything is counted from, and
+            // what came after the last good one no figure holds.
+            if last.is_some() {
+                since_requests += u64::from(poll.sent);
+                since_connections += u64::from(poll.connected);
+            }
+            let Some(status) = poll.status else { continue };
+            readings += 1;
+            own_requests += std::mem::take(&mut since_requests);
+            own_connections += std::mem::take(&mut since_connections);
+            if let Some(before) = last {
+                total.add(&before, &status);
+            }
+            last = Some(status);
         }
-        let Some(status) = poll.status else { continue };
-        own_requests += std::mem::take(&mut since_requests);
-        own_connections += std::mem::take(&mut since_connections);
-        total.active_max = total.active_max.max(status.active);
-        if let Some(before) = last {
-            let restarted = status.requests < before.requests || status.accepts < before.accepts;
-            total.restarts += u32::from(restarted);
-            let from = if restarted { StubStatus::default() } else { before };
-            total.accepts += status.accepts - from.accepts;
-            total.handled += status.handled.saturating_sub(from.handled);
-            total.requests += status.requests - from.requests;
-        }
-        last = Some(status);
+        total.accepts = total.accepts.saturating_sub(own_connections);
+        total.handled = total.handled.saturating_sub(own_connections);
+        total.requests = total.requests.saturating_sub(own_requests);
+        (readings >= 2).then_some(total)
     }
-    total.accepts = total.accepts.saturating_sub(own_connections);
-    total.handled = total.handled.saturating_sub(own_connections);
-    total.requests = total.requests.saturating_sub(own_requests);
-    total.dropped = total.accepts.saturating_sub(total.handled);
+
+    fn add(&mut self, before: &StubStatus, status: &StubStatus) {
+        let restarted = status.requests < before.requests || status.accepts < before.accepts;
+        self.restarts += u32::from(restarted);
+        let from = if restarted { StubStatus::default() } else { *before };
+        self.accepts += status.accepts - from.accepts;
+        self.handled += status.handled.saturating_sub(from.handled);
+        self.requests += status.requests - from.requests;
+    }
 }
 
 /// The most requests of ours that nginx can have counted: every one that may
@@ -81,6 +113,10 @@ fn spans_the_load(generators: &[&TrialRecording]) -> bool {
     read(PollMoment::Before) && read(PollMoment::After)
 }
 
+/// So few foreign requests (a health check or two) are a remark however short
+/// the run.
+const FOREIGN_ALWAYS_TOLERATED: u64 = 2;
+
 /// What the comparison came to.
 pub(crate) struct Reconciliation {
     /// `None` when there is nothing to compare with.
@@ -98,13 +134,14 @@ pub(crate) fn check(result: &RunResult, trials: &[Vec<&TrialRecording>]) -> Reco
     let Some(status) = &result.server.stub_status else {
         return found;
     };
-    (found.foreign, found.requests) = (status.foreign_requests, status.requests);
+    let Some(requests) = status.requests else { return found };
+    (found.foreign, found.requests) = (status.foreign_requests.unwrap_or(0), requests);
     found.restarts = status.restarts;
     let ended = trials.iter().flatten().all(|recording| recording.end.is_some());
     let comparable = ended && trials.iter().all(|generators| spans_the_load(generators));
     if comparable {
         let answered = result.counts.ok + result.warmup.ok;
-        found.missing = answered.saturating_sub(status.requests);
+        found.missing = answered.saturating_sub(requests);
     }
     let differs = found.missing > 0 || found.foreign > 0 || found.restarts > 0;
     found.reconciled = (comparable || differs).then_some(!differs);
@@ -125,7 +162,9 @@ impl Reconciliation {
                 self.missing
             ));
         }
-        if self.foreign as f64 > self.requests as f64 * tolerated {
+        if self.foreign > FOREIGN_ALWAYS_TOLERATED
+            && self.foreign as f64 > self.requests as f64 * tolerated
+        {
             reasons.push(format!(
                 "foreign traffic: nginx served {} requests that are not ours",
                 self.foreign

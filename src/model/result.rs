@@ -108,26 +108,27 @@ pub struct ServerResult {
     pub stub_status: Option<StubStatusResult>,
 }
 
-/// nginx's counters over the job, our polls subtracted.
+/// nginx's counters over the job, our polls subtracted. Null where the page was
+/// not read often enough to tell: a counter takes two readings in each trial.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct StubStatusResult {
     /// Connections accepted, the poller's left out.
-    pub accepts: u64,
+    pub accepts: Option<u64>,
     /// Connections that got a slot, the poller's left out.
-    pub handled: u64,
+    pub handled: Option<u64>,
     /// Requests, our polls left out: exactly the load, warm-up included, when
     /// nobody else asked.
-    pub requests: u64,
+    pub requests: Option<u64>,
     /// `accepts - handled`: connections dropped for want of a slot.
-    pub dropped: u64,
+    pub dropped: Option<u64>,
     /// Most open connections seen, the poller's included.
-    pub active_max: u64,
+    pub active_max: Option<u64>,
     /// Every poll made for the job.
     pub polls: u64,
     /// Polls that brought no page.
     pub polls_failed: u64,
     /// Requests that nginx counted and this job did not send.
-    pub foreign_requests: u64,
+    pub foreign_requests: Option<u64>,
     /// Times a counter fell: nginx was restarted.
     pub restarts: u32,
 }

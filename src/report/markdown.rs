@@ -99,10 +99,13 @@ fn write_figures(out: &mut String, report: &Report<'_>) -> fmt::Result {
         rows.push(("server", code(software)));
     }
     if let Some(nginx) = &result.server.stub_status {
-        rows.push((
-            "nginx counted",
-            format!("{}, {} dropped", counted(nginx.requests, "request"), count(nginx.dropped)),
-        ));
+        let text = match (nginx.requests, nginx.dropped) {
+            (Some(requests), Some(dropped)) => {
+                format!("{}, {} dropped", counted(requests, "request"), count(dropped))
+            }
+            _ => "not read".to_owned(),
+        };
+        rows.push(("nginx counted", text));
     }
     if !spec.labels.is_empty() {
         let labels: Vec<String> =

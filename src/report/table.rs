@@ -186,23 +186,28 @@ fn write_failures(page: &mut Page, result: &RunResult) {
 
 fn stub_status(nginx: &StubStatusResult, reconciled: Option<bool>) -> String {
     let agrees = match reconciled {
-        Some(true) => "exactly what was sent",
-        Some(false) => "not what was sent",
-        None => "could not be compared",
+        Some(true) => "which agrees with what was sent",
+        Some(false) => "which is not what was sent",
+        None => "which could not be compared",
     };
-    let mut text = format!(
-        "counted {} ({agrees}) and {}, dropped {}, at most {} active; asked {}",
-        counted(nginx.requests, "request"),
-        counted(nginx.accepts, "connection"),
-        count(nginx.dropped),
-        count(nginx.active_max),
-        counted(nginx.polls, "time"),
-    );
+    let mut text = match (nginx.requests, nginx.accepts, nginx.dropped) {
+        (Some(requests), Some(accepts), Some(dropped)) => format!(
+            "counted {}, {agrees}, and {}, dropped {}",
+            counted(requests, "request"),
+            counted(accepts, "connection"),
+            count(dropped),
+        ),
+        _ => "its status page was not read often enough to count anything".to_owned(),
+    };
+    if let Some(active) = nginx.active_max {
+        text.push_str(&format!(", at most {} active with the poll's own", count(active)));
+    }
+    text.push_str(&format!("; asked {}", counted(nginx.polls, "time")));
     if nginx.polls_failed > 0 {
         text.push_str(&format!(", {} without answer", count(nginx.polls_failed)));
     }
-    if nginx.foreign_requests > 0 {
-        text.push_str(&format!("; {} not ours", counted(nginx.foreign_requests, "request")));
+    if let Some(foreign) = nginx.foreign_requests.filter(|foreign| *foreign > 0) {
+        text.push_str(&format!("; {} not ours", counted(foreign, "request")));
     }
     if nginx.restarts > 0 {
         text.push_str(&format!("; restarted {}", counted(nginx.restarts.into(), "time")));

@@ -21,7 +21,7 @@ pub fn timeline_table(rows: &[TimelineRow]) -> String {
     let mut text = format!("{:>client$} | nginx\n", "client (latency in ms)");
     text.push_str(&line(
         &[
-            "s", "ok/s", "errs", "p50", "p99", "max", "active", "read", "write", "wait", "req/s",
+            "s", "good/s", "errs", "p50", "p99", "max", "active", "read", "write", "wait", "req/s",
             "drop",
         ]
         .map(str::to_owned),
@@ -48,7 +48,7 @@ fn cells(row: &TimelineRow, several_trials: bool) -> [String; 12] {
     let count = |value: Option<u64>, at: usize| number(value.map(|v| v as f64), at);
     [
         elapsed,
-        number(Some(row.rps), 1),
+        number(Some(row.goodput_rps), 1),
         count(Some(row.errors), 2),
         narrow(row.latency_p50_ms),
         narrow(row.latency_p99_ms),

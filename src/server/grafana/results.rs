@@ -108,8 +108,8 @@ pub(crate) fn row(job: &Job, result: &RunResult) -> ResultRow {
         error_ratio: result.error_ratio,
         duration_s: result.duration_s,
         connections: result.load.connections,
-        nginx_requests: nginx.map(|nginx| nginx.requests),
-        nginx_dropped: nginx.map(|nginx| nginx.dropped),
+        nginx_requests: nginx.and_then(|nginx| nginx.requests),
+        nginx_dropped: nginx.and_then(|nginx| nginx.dropped),
         noise_cv: variation(result.trials.iter().map(|trial| trial.rps)),
         environment: result.environment.fingerprint.clone(),
     }

@@ -133,7 +133,7 @@ fn the_table_shows_failures_only_when_there_are_some() {
     let good = render(Format::Table, &Sample::new(spec(), vec![trial(0, 3)]).report());
     assert!(!good.contains("failures") && !good.contains("+failed"), "{good}");
     assert!(!good.contains("Trials\n"), "{good}");
-    assert!(good.contains("counted 30 requests (exactly what was sent)"), "{good}");
+    assert!(good.contains("counted 30 requests, which agrees with what was sent"), "{good}");
     let bad = render(Format::Table, &troubled().report());
     assert!(bad.contains("  failures    7 reset\n"), "{bad}");
     assert!(bad.contains("7 × reset: the server closed"), "{bad}");
