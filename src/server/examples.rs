@@ -69,6 +69,17 @@ pub(crate) fn queued() -> Job {
     })
 }
 
+/// The job cancelled while it waited.
+pub(crate) fn cancelled() -> Job {
+    Job {
+        state: JobState::Cancelled,
+        queue_position: None,
+        summary: Some("cancelled before it was started".to_owned()),
+        finished_at: Some(Timestamp::from_micros(POSTED_US + SECOND_US)),
+        ..queued()
+    }
+}
+
 /// The job while it runs.
 pub(crate) fn running() -> Job {
     Job {

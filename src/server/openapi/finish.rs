@@ -184,7 +184,7 @@ fn add_examples(operation: &mut Value) {
         }
         "list_jobs" => vec![("200", json!({"items": [completed()], "next_cursor": null}))],
         "get_job" => vec![("200", running())],
-        "cancel_job" => vec![("200", queued()), ("202", running())],
+        "cancel_job" => vec![("200", json!(examples::cancelled())), ("202", running())],
         "get_result" => vec![("200", json!(examples::result()))],
         "get_timeline" | "grafana_series" => vec![("200", json!([examples::timeline_row()]))],
         "ask_gate" => vec![("200", gate())],

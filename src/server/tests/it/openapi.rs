@@ -167,6 +167,21 @@ fn json_answers_have_examples_and_health_checks_need_no_token() {
     assert_eq!(document["components"]["securitySchemes"]["bearer"]["scheme"], "bearer");
 }
 
+#[test]
+fn examples_of_jobs_are_in_the_state_that_their_answer_says() {
+    let document = document();
+    for (path, method, status, state) in [
+        ("/jobs", "post", "202", "queued"),
+        ("/jobs", "post", "200", "completed"),
+        ("/jobs/{id}/cancel", "post", "200", "cancelled"),
+        ("/jobs/{id}/cancel", "post", "202", "running"),
+    ] {
+        let answer = &document["paths"][path][method]["responses"][status];
+        let example = &answer["content"]["application/json"]["example"];
+        assert_eq!(example["state"], state, "{method} {path} {status}");
+    }
+}
+
 #[tokio::test]
 async fn the_posted_examples_are_jobs_that_are_taken() {
     let app = TestApp::new().await;
