@@ -12,7 +12,7 @@ use benchd_model::policy::{RegisteredTarget, TargetPolicy};
 use benchd_model::{Job, JobId, JobSpec, Timestamp};
 use benchd_report::{Format, Report, render, render_table};
 use benchd_store::{NewJob, Store};
-use benchd_worker::{Worker, WorkerConfig};
+use benchd_worker::{Worker, WorkerConfig, WorkerError};
 use serde_json::Value;
 use std::io::IsTerminal as _;
 use std::sync::Arc;
@@ -43,7 +43,9 @@ pub(super) async fn run(
         })
         .await?;
     let worker = Worker::new(store.clone(), WorkerConfig::new(Arc::new(policy)));
-    let running = async { worker.run_one(id, shutdown).await.map_err(anyhow::Error::from) };
+    // Without an end that is stored there is no verdict either.
+    let unstored = |why: WorkerError| Stop::error(Exit::Undecided, why.to_string());
+    let running = async { worker.run_one(id, shutdown).await.map_err(unstored) };
     let following = async {
         follow(&store, id, &mut progress).await;
         Ok(())
@@ -68,17 +70,26 @@ async fn check_target(spec: &JobSpec, policy: &TargetPolicy) -> anyhow::Result<(
     })
 }
 
-/// Tells the progress what the job's events say, until the last one. A store
-/// that is away for a while is the worker's to deal with, not a reason to stop.
+/// Tells the progress what the job's events say, until the last one, or until
+/// somebody deletes the job. A store that is away for a while is the worker's to
+/// deal with, not a reason to stop.
 async fn follow(store: &Store, id: JobId, progress: &mut Progress) {
     const AT_MOST: Duration = Duration::from_millis(250);
     const PAGE: u32 = 1000;
     let mut last = 0;
     loop {
+        // The job first: one that is finished by then has written every event.
+        let over = match store.job(id).await {
+            Ok(job) => job.is_none_or(|job| job.state.is_finished()),
+            Err(_) => false,
+        };
         let events = store.events_after(id, last, PAGE).await.unwrap_or_else(|error| {
             tracing::debug!("no events: {error}");
             Vec::new()
         });
+        if over && events.is_empty() {
+            return;
+        }
         for event in events {
             last = event.sequence;
             progress.event(&event.kind);
