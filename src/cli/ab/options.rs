@@ -274,16 +274,15 @@ fn method(text: &str) -> Result<String, Wrong> {
 
 fn field(text: &str) -> Result<(String, String), Wrong> {
     let parts = text.split_once(':').filter(|(name, _)| is_token(name));
-    let (name, value) = parts
-        .ok_or_else(|| Wrong::option(format!("{text:?} is no header line: write 'Name: value'")))?;
+    // Without its text, which may be a secret.
+    let no_header = || Wrong::option("-H is no header line: write 'Name: value'");
+    let (name, value) = parts.ok_or_else(no_header)?;
     Ok((name.to_owned(), field_value(value.trim())?))
 }
 
 fn field_value(text: &str) -> Result<String, Wrong> {
     if text.chars().any(|c| c.is_control() && c != '\t') {
-        return Err(Wrong::option(format!(
-            "{text:?} has control characters, which no header may carry"
-        )));
+        return Err(Wrong::option("a header value has control characters, which none may carry"));
     }
     Ok(text.to_owned())
 }

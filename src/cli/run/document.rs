@@ -109,9 +109,11 @@ fn set_request(root: &mut Map<String, Value>, args: &RequestArgs) -> anyhow::Res
         put(request, "expect_status", Some(&args.expect_status));
     }
     let headers = section(request, "headers");
-    for field in &args.headers {
+    for (index, field) in args.headers.iter().enumerate() {
+        // Without its text, which may be a secret.
         let (name, value) = field.split_once(':').ok_or_else(|| {
-            Stop::error(Exit::Usage, format!("-H {field:?} is no header: write 'Name: value'"))
+            let message = format!("-H number {} is no header: write 'Name: value'", index + 1);
+            Stop::error(Exit::Usage, message)
         })?;
         headers.insert(name.trim().to_owned(), json!(value.trim()));
     }
@@ -200,7 +202,8 @@ mod tests {
     #[test]
     fn malformed_flags_are_refused() {
         assert!(document("benchd run http://h/ --label a").is_err());
-        assert!(document("benchd run http://h/ -H nonsense").is_err());
+        let refusal = document("benchd run http://h/ -H a:b -H Bearer=hunter2").unwrap_err();
+        assert_eq!(refusal.to_string(), "-H number 2 is no header: write 'Name: value'");
         assert!(document("benchd run http://h/ --body-file /nonexistent/x").is_err());
     }
 
