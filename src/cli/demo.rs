@@ -32,7 +32,8 @@ pub(crate) async fn demo(args: DemoArgs) -> anyhow::Result<Exit> {
     let server = format!("http://{}", listener.local_addr()?);
     say(format_args!("service   {server} (database {})", store.describe()))?;
 
-    let stop = shutdown.child_token();
+    // Of its own: Ctrl-C cancels the job through the service first.
+    let stop = CancellationToken::new();
     let service = tokio::spawn(serve::serve_on(
         listener,
         store,

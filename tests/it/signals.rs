@@ -113,6 +113,19 @@ fn the_second_signal_ends_it_at_once() {
 }
 
 #[test]
+fn ctrl_c_in_the_demo_shows_what_was_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut child, mut stdout, mut said) = start(folder.path(), &["demo"]);
+    assert!(said.any(|line| line.contains(" rps")));
+    send_signal(&child, "INT");
+    let rest: Vec<String> = said.collect();
+    let mut report = String::new();
+    stdout.read_to_string(&mut report).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{rest:?}\n{report}");
+    assert!(report.contains("Complete requests:") && report.contains("verdict   "), "{report}");
+}
+
+#[test]
 fn a_log_filter_that_is_none_is_a_usage_error() {
     let folder = tempfile::tempdir().unwrap();
     let output =
