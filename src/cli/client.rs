@@ -16,10 +16,18 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::Value;
 use std::time::Duration;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+/// How long a service has to answer; none of what is asked here takes long.
+const ANSWER_WITHIN: Duration = Duration::from_secs(30);
+
+/// An event stream that says nothing for so long is broken: a comment comes
+/// every 15 s.
+const SILENCE: Duration = Duration::from_secs(60);
 
 /// A client of one service.
 pub(crate) struct Client {
@@ -171,7 +179,7 @@ impl Client {
             .body(Full::default())?;
         let mut body = self.send(request).await?.into_body();
         let mut buffer = Vec::new();
-        while let Some(frame) = body.frame().await {
+        while let Some(frame) = timeout(SILENCE, body.frame()).await.context("it fell silent")? {
             if let Ok(data) = frame?.into_data() {
                 buffer.extend_from_slice(&data);
             }
@@ -209,7 +217,10 @@ impl Client {
     }
 
     async fn exchange(&self, request: Request<Full<Bytes>>) -> anyhow::Result<Response<Incoming>> {
-        let answered = self.http.request(request).await;
+        let answered = timeout(ANSWER_WITHIN, self.http.request(request)).await;
+        let answered = answered.with_context(|| {
+            format!("{} did not answer within {} s", self.base, ANSWER_WITHIN.as_secs())
+        })?;
         answered.with_context(|| format!("cannot reach {}", self.base))
     }
 }
