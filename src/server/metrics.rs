@@ -81,7 +81,7 @@ impl HttpMetrics {
 pub(crate) fn exposition(
     http: &HttpMetrics,
     counts: &BTreeMap<&'static str, u64>,
-    latest: &[(Job, RunResult)],
+    latest: &[Latest],
 ) -> String {
     let mut registry = Registry::with_prefix("benchd");
     let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
@@ -109,30 +109,57 @@ fn register_jobs(registry: &mut Registry, counts: &BTreeMap<&'static str, u64>) 
     registry.register("jobs", "Jobs by state", jobs);
 }
 
-fn register_latest(registry: &mut Registry, latest: &[(Job, RunResult)]) {
+/// What is told of the latest run of a scenario.
+pub(crate) struct Latest {
+    labels: ScenarioLabels,
+    rps: f64,
+    goodput_rps: f64,
+    error_ratio: Option<f64>,
+    finished_s: Option<f64>,
+    /// Quantile and milliseconds.
+    latency: [(&'static str, Option<f64>); 5],
+}
+
+impl Latest {
+    pub(crate) fn of(job: &Job, result: &RunResult) -> Self {
+        let (project, scenario) = (job.spec.project.clone(), job.spec.scenario.clone());
+        let ms = &result.latency_ms;
+        Self {
+            labels: ScenarioLabels { project, scenario },
+            rps: result.rps,
+            goodput_rps: result.goodput_rps,
+            error_ratio: result.error_ratio,
+            finished_s: job.finished_at.map(|finished| finished.as_micros() as f64 / 1e6),
+            latency: [
+                ("0.5", ms.p50),
+                ("0.9", ms.p90),
+                ("0.99", ms.p99),
+                ("0.999", ms.p99_9),
+                ("1", ms.max),
+            ],
+        }
+    }
+}
+
+fn register_latest(registry: &mut Registry, latest: &[Latest]) {
     let latency = Family::<QuantileLabels, FloatGauge>::default();
     let requests = Family::<ScenarioLabels, FloatGauge>::default();
     let goodput = Family::<ScenarioLabels, FloatGauge>::default();
     let errors = Family::<ScenarioLabels, FloatGauge>::default();
     let completed = Family::<ScenarioLabels, FloatGauge>::default();
-    for (job, result) in latest {
-        let project = job.spec.project.clone();
-        let labels =
-            ScenarioLabels { project: project.clone(), scenario: job.spec.scenario.clone() };
-        requests.get_or_create(&labels).set(result.rps);
-        goodput.get_or_create(&labels).set(result.goodput_rps);
-        if let Some(ratio) = result.error_ratio {
-            errors.get_or_create(&labels).set(ratio);
+    for run in latest {
+        let labels = &run.labels;
+        requests.get_or_create(labels).set(run.rps);
+        goodput.get_or_create(labels).set(run.goodput_rps);
+        if let Some(ratio) = run.error_ratio {
+            errors.get_or_create(labels).set(ratio);
         }
-        if let Some(finished) = job.finished_at {
-            completed.get_or_create(&labels).set(finished.as_micros() as f64 / 1e6);
+        if let Some(finished) = run.finished_s {
+            completed.get_or_create(labels).set(finished);
         }
-        let ms = &result.latency_ms;
-        for (quantile, value) in
-            [("0.5", ms.p50), ("0.9", ms.p90), ("0.99", ms.p99), ("0.999", ms.p99_9), ("1", ms.max)]
-        {
+        for (quantile, value) in run.latency {
             let Some(value) = value else { continue };
-            let (project, scenario) = (project.clone(), job.spec.scenario.clone());
+            let ScenarioLabels { project, scenario } = labels.clone();
             let labels = QuantileLabels { project, scenario, quantile };
             latency.get_or_create(&labels).set(value / 1000.0);
         }

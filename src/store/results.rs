@@ -6,6 +6,7 @@ use crate::row::{JobRow, job_columns};
 use crate::{JobFilter, Store, StoreError, on_backend};
 use benchd_model::{Job, JobId, RunResult};
 use futures_util::TryStreamExt as _;
+use futures_util::stream::BoxStream;
 use sqlx::QueryBuilder;
 
 const SELECT: &str = "SELECT document FROM results WHERE job_id = $1";
@@ -48,9 +49,24 @@ impl ResultRow {
     }
 }
 
-fn keep_of<T>(rows: Vec<ResultRow>, keep: fn(&Job, &RunResult) -> T) -> Result<Vec<T>, StoreError> {
-    let pairs = rows.into_iter().map(ResultRow::into_pair);
-    pairs.map(|pair| pair.map(|(job, result)| keep(&job, &result))).collect()
+/// What `keep` takes of `found`, in its order: a few results at a time, off the
+/// event loop.
+async fn kept<T: Send + 'static>(
+    found: BoxStream<'_, Result<ResultRow, sqlx::Error>>,
+    keep: impl Fn(&Job, &RunResult) -> T + Clone + Send + 'static,
+) -> Result<Vec<T>, StoreError> {
+    let mut all = Vec::new();
+    let mut chunks = found.try_chunks(CHUNK);
+    while let Some(rows) = chunks.try_next().await.map_err(|error| error.1)? {
+        let keep = keep.clone();
+        let some: Vec<T> = unpack(move || {
+            let pairs = rows.into_iter().map(ResultRow::into_pair);
+            pairs.map(|pair| pair.map(|(job, result)| keep(&job, &result))).collect()
+        })
+        .await?;
+        all.extend(some);
+    }
+    Ok(all)
 }
 
 impl Store {
@@ -75,13 +91,12 @@ impl Store {
         &self,
         filter: &JobFilter,
         limit: u32,
-        keep: fn(&Job, &RunResult) -> T,
+        keep: impl Fn(&Job, &RunResult) -> T + Clone + Send + 'static,
     ) -> Result<Vec<T>, StoreError> {
         if filter.is_unmatchable() {
             return Ok(Vec::new());
         }
-        let mut kept = Vec::new();
-        on_backend!(self, |db| {
+        let mut kept: Vec<T> = on_backend!(self, |db| {
             let mut query = QueryBuilder::new(SELECT_WITH_JOB);
             push_filter(&mut query, filter);
             if let Some(since) = filter.since {
@@ -92,30 +107,30 @@ impl Store {
             }
             query.push(" ORDER BY jobs.finished_at DESC, jobs.id DESC LIMIT ");
             query.push_bind(i64::from(limit));
-            let found = query.build_query_as::<ResultRow>().fetch(db.reader());
-            let mut chunks = found.try_chunks(CHUNK);
-            while let Some(rows) = chunks.try_next().await.map_err(|error| error.1)? {
-                kept.extend(unpack(move || keep_of(rows, keep)).await?);
-            }
+            kept(query.build_query_as().fetch(db.reader()), keep).await?
         });
         kept.reverse();
         Ok(kept)
     }
 
-    /// The newest completed job of each project and scenario, with its result,
-    /// ordered by project and scenario.
+    /// What `keep` takes of the newest completed job of each project and
+    /// scenario and its result, ordered by project and scenario.
     ///
     /// # Errors
     /// The database's.
-    pub async fn latest_results(&self) -> Result<Vec<(Job, RunResult)>, StoreError> {
-        let rows: Vec<ResultRow> =
-            on_backend!(self, |db| { sqlx::query_as(SELECT_LATEST).fetch_all(db.reader()).await? });
-        let unpacked = unpack(move || rows.into_iter().map(ResultRow::into_pair).collect());
-        let mut pairs: Vec<(Job, RunResult)> = unpacked.await?;
-        // Here and not in SQL: databases disagree on how text is ordered.
-        pairs.sort_by(|(a, _), (b, _)| {
-            (&a.spec.project, &a.spec.scenario).cmp(&(&b.spec.project, &b.spec.scenario))
+    pub async fn latest_results<T: Send + 'static>(
+        &self,
+        keep: impl Fn(&Job, &RunResult) -> T + Clone + Send + 'static,
+    ) -> Result<Vec<T>, StoreError> {
+        let keep = move |job: &Job, result: &RunResult| {
+            let order = (job.spec.project.clone(), job.spec.scenario.clone());
+            (order, keep(job, result))
+        };
+        let mut all: Vec<((String, String), T)> = on_backend!(self, |db| {
+            kept(sqlx::query_as(SELECT_LATEST).fetch(db.reader()), keep).await?
         });
-        Ok(pairs)
+        // Here and not in SQL: databases disagree on how text is ordered.
+        all.sort_by(|(a, _), (b, _)| a.cmp(b));
+        Ok(all.into_iter().map(|(_, kept)| kept).collect())
     }
 }

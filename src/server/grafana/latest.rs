@@ -7,7 +7,7 @@ use crate::params::Params;
 use crate::problem::ApiResult;
 use axum::Json;
 use axum::extract::State;
-use benchd_model::metrics;
+use benchd_model::{Job, RunResult, metrics};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -59,19 +59,13 @@ pub(crate) async fn latest(
     let project = params.text("project");
     params.finish()?;
 
-    let mut rows: Vec<LatestRow> = app
-        .store
-        .latest_results()
-        .await?
-        .into_iter()
-        .filter(|(job, _)| project.as_ref().is_none_or(|project| job.spec.project == *project))
-        .map(|(job, result)| LatestRow {
-            branch: label(&job, "branch"),
-            value: metrics::of_result(&metric, &result),
-            project: job.spec.project,
-            scenario: job.spec.scenario,
-        })
-        .collect();
-    rows.sort_by(|a, b| (&a.project, &a.scenario).cmp(&(&b.project, &b.scenario)));
+    let row = move |job: &Job, result: &RunResult| LatestRow {
+        project: job.spec.project.clone(),
+        scenario: job.spec.scenario.clone(),
+        branch: label(job, "branch"),
+        value: metrics::of_result(&metric, result),
+    };
+    let mut rows = app.store.latest_results(row).await?;
+    rows.retain(|row| project.as_ref().is_none_or(|project| row.project == *project));
     Ok(Json(rows))
 }

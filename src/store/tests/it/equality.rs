@@ -163,7 +163,7 @@ impl Side {
             }
             all.push(shown(store.results(&filter, 3, pair).await));
         }
-        all.push(shown(store.latest_results().await));
+        all.push(shown(store.latest_results(pair).await));
         all.push(shown(store.running().await));
         all.push(shown(store.counts().await));
         for variable in

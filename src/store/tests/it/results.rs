@@ -69,7 +69,7 @@ async fn results_follow_the_filters(_: Backend, store: Store) {
 }
 
 async fn the_latest_of_each_scenario_is_its_newest_completed_one(_: Backend, store: Store) {
-    assert!(store.latest_results().await.unwrap().is_empty());
+    assert!(store.latest_results(pair).await.unwrap().is_empty());
     let newest_b = run(&store, "b", "s", JobState::Completed, 30).await;
     run(&store, "b", "s", JobState::Completed, 20).await;
     run(&store, "b", "s", JobState::Cancelled, 40).await;
@@ -77,7 +77,7 @@ async fn the_latest_of_each_scenario_is_its_newest_completed_one(_: Backend, sto
     let upper = run(&store, "B", "s", JobState::Completed, 6).await;
     let other = run(&store, "b", "r", JobState::Completed, 7).await;
     run(&store, "c", "s", JobState::Interrupted, 50).await;
-    let latest = store.latest_results().await.unwrap();
+    let latest = store.latest_results(pair).await.unwrap();
     assert_eq!(ids(&latest), [upper.job, only_a.job, other.job, newest_b.job]);
 }
 
