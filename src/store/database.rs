@@ -10,7 +10,7 @@ use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
-use sqlx::{Postgres, Sqlite, Transaction};
+use sqlx::{Connection as _, Postgres, Sqlite, Transaction};
 use std::path::Path;
 use std::time::Duration;
 
@@ -173,7 +173,14 @@ async fn try_open_file(path: &Path, shown: &str) -> Result<SqliteBackend, StoreE
         .acquire_timeout(ACQUIRE_TIMEOUT + BUSY_TIMEOUT)
         .idle_timeout(None)
         .max_lifetime(None)
-        .connect_with(options.clone().create_if_missing(true))
+        // A full or failing disk makes SQLite end a transaction by itself, and
+        // the rollback that follows then fails: sqlx goes on counting a
+        // transaction and would refuse to begin another, for ever.
+        .before_acquire(|connection, _| {
+            Box::pin(async move { Ok(!connection.is_in_transaction()) })
+        })
+        // The file is there; one that has vanished is not to be made anew.
+        .connect_with(options.clone())
         .await
         .map_err(|error| not_opened(shown, &error))?;
     SQLITE_MIGRATIONS.run(&writer).await.map_err(|error| not_migrated(shown, error))?;
@@ -219,5 +226,53 @@ fn not_migrated(shown: &str, error: MigrateError) -> StoreError {
         },
         MigrateError::Execute(error) if is_transient(&error) => StoreError::Unavailable(error),
         error => StoreError::Schema { address, reason: error.to_string() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Database;
+    use crate::{NewJob, Store, StoreError};
+    use benchd_model::{JobId, JobSpec, Timestamp};
+    use sqlx::AssertSqlSafe;
+
+    async fn on_writer(store: &Store, sql: &str) {
+        let Database::Sqlite(db) = &store.inner.database else { panic!("no SQLite") };
+        sqlx::raw_sql(AssertSqlSafe(sql)).execute(&db.writer).await.unwrap();
+    }
+
+    fn job(bytes: usize) -> NewJob {
+        let target = serde_json::json!({"url": format!("http://h/{}", "x".repeat(bytes))});
+        let spec: JobSpec = serde_json::from_value(serde_json::json!({"target": target})).unwrap();
+        let target_host = spec.target_host();
+        let created_at = Timestamp::from_micros(1);
+        NewJob { id: JobId::new(), spec, target_host, created_at, idempotency: None }
+    }
+
+    #[tokio::test]
+    async fn a_full_disk_is_left_behind_once_there_is_space() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("benchd.db");
+        let store = Store::open(path.to_str().unwrap()).await.unwrap();
+        // The smallest that it takes: as many pages as there are.
+        on_writer(&store, "PRAGMA max_page_count = 1").await;
+        let error = store.create_job(job(100_000)).await.unwrap_err();
+        assert!(matches!(error, StoreError::Unavailable(_)), "{error}");
+        assert!(error.is_transient() && error.to_string().contains("full"), "{error}");
+        on_writer(&store, "PRAGMA max_page_count = 1000000").await;
+        let id = store.create_job(job(100_000)).await.unwrap().job.id;
+        assert!(store.job(id).await.unwrap().is_some());
+    }
+
+    #[tokio::test]
+    async fn a_disk_that_only_reads_fails_the_check_until_it_writes() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("benchd.db");
+        let store = Store::open(path.to_str().unwrap()).await.unwrap();
+        on_writer(&store, "PRAGMA query_only = ON").await;
+        assert!(store.ping().await.unwrap_err().is_transient());
+        assert!(store.create_job(job(1)).await.unwrap_err().is_transient());
+        on_writer(&store, "PRAGMA query_only = OFF").await;
+        store.ping().await.unwrap();
     }
 }

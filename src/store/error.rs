@@ -88,7 +88,7 @@ pub enum StoreError {
 impl StoreError {
     /// True when the same call may succeed later without anybody changing
     /// anything but the database's health: connection lost, database down,
-    /// locked, or out of connections.
+    /// locked, out of connections, or its disk full or failing.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Unavailable(_))
@@ -115,16 +115,18 @@ pub(crate) fn is_transient(error: &sqlx::Error) -> bool {
 
 /// SQLite codes are numbers, Postgres ones (SQLSTATE) five characters.
 fn is_transient_code(code: &str) -> bool {
-    const SQLITE_BUSY: u32 = 5;
-    const SQLITE_LOCKED: u32 = 6;
+    // SQLITE_BUSY, LOCKED, READONLY, IOERR, FULL and CANTOPEN: another process
+    // writes, or the disk takes nothing just now.
+    const SQLITE_CODES: [u32; 6] = [5, 6, 8, 10, 13, 14];
     // Connection, resources, operator intervention; and single codes:
-    // serialization failure, deadlock, lock not available.
+    // serialization failure, deadlock, lock not available, and a server that
+    // only reads, as after a failover.
     const POSTGRES_CLASSES: [&str; 3] = ["08", "53", "57"];
-    const POSTGRES_CODES: [&str; 3] = ["40001", "40P01", "55P03"];
+    const POSTGRES_CODES: [&str; 4] = ["40001", "40P01", "55P03", "25006"];
     match code.len() {
         5 => POSTGRES_CODES.contains(&code) || POSTGRES_CLASSES.iter().any(|c| code.starts_with(c)),
         // The low byte is the primary code.
-        _ => code.parse::<u32>().is_ok_and(|n| matches!(n & 0xff, SQLITE_BUSY | SQLITE_LOCKED)),
+        _ => code.parse::<u32>().is_ok_and(|n| SQLITE_CODES.contains(&(n & 0xff))),
     }
 }
 
@@ -134,10 +136,13 @@ mod tests {
 
     #[test]
     fn only_codes_that_pass_by_themselves_are_transient() {
-        for code in ["5", "6", "261", "517", "08006", "57P01", "53300", "40001"] {
+        for code in [
+            "5", "6", "8", "10", "13", "14", "261", "517", "778", "1032", "08006", "57P01",
+            "53100", "40001", "25006",
+        ] {
             assert!(is_transient_code(code), "{code}");
         }
-        for code in ["1", "14", "1555", "2067", "23505", "42P01", "22021"] {
+        for code in ["1", "11", "1555", "2067", "23505", "42P01", "22021"] {
             assert!(!is_transient_code(code), "{code}");
         }
     }

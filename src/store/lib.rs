@@ -37,8 +37,14 @@ pub use variables::Variable;
 use address::Address;
 use changes::Announcer;
 use database::{Database, on_backend};
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long a write that arrived answers for the next checks, so that whoever
+/// asks all the time writes no more than this often.
+const CHECKED_FOR: Duration = Duration::from_millis(500);
+
+const CHECK_WRITE: &str = "UPDATE write_check SET count = count + 1 WHERE id = 1";
 
 /// The one place where everything is kept. Clones share their connections.
 #[derive(Clone)]
@@ -50,6 +56,8 @@ struct Inner {
     database: Database,
     description: String,
     announcer: Announcer,
+    /// When the last check of [`Store::ping`] arrived.
+    checked: Mutex<Option<Instant>>,
 }
 
 impl Store {
@@ -67,7 +75,8 @@ impl Store {
             Address::Postgres(options) => Announcer::listening(options),
             Address::Memory | Address::File(_) => Announcer::local(),
         };
-        Ok(Self { inner: Arc::new(Inner { database, description, announcer }) })
+        let checked = Mutex::new(None);
+        Ok(Self { inner: Arc::new(Inner { database, description, announcer, checked }) })
     }
 
     /// Where the data is, without any password.
@@ -76,14 +85,23 @@ impl Store {
         self.inner.description.clone()
     }
 
-    /// Answers whether the database answers.
+    /// Checks that the database takes writes, by one that it takes; one that
+    /// only answers would lose every job. A check that succeeded an instant ago
+    /// stands for this one.
     ///
     /// # Errors
     /// When it does not.
     pub async fn ping(&self) -> Result<(), StoreError> {
+        let checked = || self.inner.checked.lock().unwrap_or_else(PoisonError::into_inner);
+        if checked().is_some_and(|at| at.elapsed() < CHECKED_FOR) {
+            return Ok(());
+        }
         on_backend!(self, |db| {
-            sqlx::query("SELECT 1").execute(db.reader()).await?;
+            let mut tx = db.begin().await?;
+            sqlx::query(CHECK_WRITE).execute(&mut *tx).await?;
+            tx.commit().await?;
         });
+        *checked() = Some(Instant::now());
         Ok(())
     }
 
