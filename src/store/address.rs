@@ -53,6 +53,7 @@ impl Address {
                     "it is a list of KEY=VALUE; postgres://USER:PASSWORD@HOST:PORT/DATABASE is right",
                 ));
             }
+            None if text == ":memory:" => return Ok(Self::Memory),
             None => text,
         };
         if path.is_empty() {
@@ -140,7 +141,10 @@ mod tests {
         assert_eq!(file("/var/lib/benchd/benchd.db"), "/var/lib/benchd/benchd.db");
         assert_eq!(file("sqlite:benchd.db"), "benchd.db");
         assert_eq!(file("sqlite:///tmp/b.db"), "/tmp/b.db");
-        assert!(matches!(Address::parse("sqlite::memory:"), Ok(Address::Memory)));
+        for memory in ["sqlite::memory:", ":memory:"] {
+            assert!(matches!(Address::parse(memory), Ok(Address::Memory)), "{memory}");
+            assert_eq!(describe(memory), "sqlite::memory:");
+        }
         assert!(matches!(Address::parse("postgres://u:p@h/d"), Ok(Address::Postgres(_))));
         assert!(matches!(Address::parse("postgresql:///d?host=/run"), Ok(Address::Postgres(_))));
     }
@@ -170,7 +174,7 @@ mod tests {
 
     #[test]
     fn passwords_are_never_described() {
-        assert_eq!(describe("postgres://u:pw@h/d"), "postgres://u:redacted@h/d");
+        assert_eq!(describe("postgres://u:pw@h/d"), "postgres://redacted:redacted@h/d");
         assert_eq!(
             describe("postgres://u@h/d?password=pw&sslmode=require"),
             "postgres://u@h/d?sslmode=require"

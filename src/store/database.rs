@@ -5,6 +5,7 @@
 use crate::StoreError;
 use crate::address::Address;
 use crate::error::is_transient;
+use crate::open_file::OpenFile;
 use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::sqlite::{
@@ -53,6 +54,8 @@ pub(crate) use on_backend;
 pub(crate) struct SqliteBackend {
     writer: SqlitePool,
     reader: SqlitePool,
+    /// What is open; nothing for a memory.
+    file: Option<OpenFile>,
 }
 
 impl SqliteBackend {
@@ -63,8 +66,14 @@ impl SqliteBackend {
 
     /// Begins a transaction that may write. IMMEDIATE, since a transaction that
     /// reads first and then finds another process writing fails without waiting.
-    pub(crate) async fn begin(&self) -> Result<Transaction<'static, Sqlite>, sqlx::Error> {
-        self.writer.begin_with("BEGIN IMMEDIATE").await
+    /// SQLite would go on writing into a file that is removed, without a word.
+    pub(crate) async fn begin(&self) -> Result<Transaction<'static, Sqlite>, StoreError> {
+        self.check_file()?;
+        Ok(self.writer.begin_with("BEGIN IMMEDIATE").await?)
+    }
+
+    fn check_file(&self) -> Result<(), StoreError> {
+        self.file.as_ref().map_or(Ok(()), OpenFile::check)
     }
 
     async fn close(&self) {
@@ -85,8 +94,8 @@ impl PostgresBackend {
     }
 
     /// Begins a transaction that may write.
-    pub(crate) async fn begin(&self) -> Result<Transaction<'static, Postgres>, sqlx::Error> {
-        self.pool.begin().await
+    pub(crate) async fn begin(&self) -> Result<Transaction<'static, Postgres>, StoreError> {
+        Ok(self.pool.begin().await?)
     }
 }
 
@@ -97,6 +106,14 @@ impl Database {
             Address::Memory => open_memory(shown).await.map(Self::Sqlite),
             Address::File(path) => open_file(path, shown).await.map(Self::Sqlite),
             Address::Postgres(options) => open_postgres(options, shown).await.map(Self::Postgres),
+        }
+    }
+
+    /// Checks that what is open is still what its path names.
+    pub(crate) fn check_file(&self) -> Result<(), StoreError> {
+        match self {
+            Self::Sqlite(db) => db.check_file(),
+            Self::Postgres(_) => Ok(()),
         }
     }
 
@@ -121,7 +138,7 @@ async fn open_memory(shown: &str) -> Result<SqliteBackend, StoreError> {
         .await
         .map_err(|error| not_opened(shown, &error))?;
     SQLITE_MIGRATIONS.run(&pool).await.map_err(|error| not_migrated(shown, error))?;
-    Ok(SqliteBackend { writer: pool.clone(), reader: pool })
+    Ok(SqliteBackend { writer: pool.clone(), reader: pool, file: None })
 }
 
 async fn open_file(path: &Path, shown: &str) -> Result<SqliteBackend, StoreError> {
@@ -188,7 +205,11 @@ async fn try_open_file(path: &Path, shown: &str) -> Result<SqliteBackend, StoreE
         .max_connections(4)
         .acquire_timeout(ACQUIRE_TIMEOUT)
         .connect_lazy_with(options.pragma("query_only", "ON"));
-    Ok(SqliteBackend { writer, reader })
+    let file = OpenFile::at(path).map_err(|error| StoreError::Open {
+        address: shown.to_owned(),
+        reason: format!("cannot look at the file: {error}"),
+    })?;
+    Ok(SqliteBackend { writer, reader, file: Some(file) })
 }
 
 async fn open_postgres(

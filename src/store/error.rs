@@ -1,6 +1,8 @@
 //! What can go wrong with the store. Knows nothing of HTTP; no message ever
 //! holds a database password.
 
+use std::path::PathBuf;
+
 /// Why the store could not do as asked.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -44,6 +46,16 @@ pub enum StoreError {
     /// The database does not answer just now; the same call may succeed later.
     #[error("the database is not available: {0}")]
     Unavailable(sqlx::Error),
+    /// The SQLite file is no longer at its path, or another one is: writes
+    /// would go into a file that nobody finds.
+    #[error(
+        "the database file {} was removed or replaced while it was open; nothing is stored in it",
+        path.display()
+    )]
+    Removed {
+        /// Where it was.
+        path: PathBuf,
+    },
     /// The database refused; the same call will be refused again.
     #[error("the database refused: {0}")]
     Database(sqlx::Error),
@@ -88,10 +100,11 @@ pub enum StoreError {
 impl StoreError {
     /// True when the same call may succeed later without anybody changing
     /// anything but the database's health: connection lost, database down,
-    /// locked, out of connections, or its disk full or failing.
+    /// locked, out of connections, its disk full or failing, or its file
+    /// somewhere else.
     #[must_use]
     pub fn is_transient(&self) -> bool {
-        matches!(self, Self::Unavailable(_))
+        matches!(self, Self::Unavailable(_) | Self::Removed { .. })
     }
 }
 

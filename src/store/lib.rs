@@ -18,6 +18,7 @@ mod finish;
 mod history;
 mod jobs;
 mod lease;
+mod open_file;
 mod recordings;
 mod results;
 mod row;
@@ -61,8 +62,8 @@ struct Inner {
 }
 
 impl Store {
-    /// Opens `postgres://…`, `sqlite:PATH`, a plain path, or `sqlite::memory:`,
-    /// and brings the schema up to date. A file is made with its parent folders.
+    /// Opens `postgres://…`, `sqlite:PATH`, a plain path, or `sqlite::memory:`
+    /// (also `:memory:`), and brings the schema up to date. A file is made with its parent folders.
     ///
     /// # Errors
     /// When the address cannot be read, the database does not open, or was
@@ -94,7 +95,7 @@ impl Store {
     pub async fn ping(&self) -> Result<(), StoreError> {
         let checked = || self.inner.checked.lock().unwrap_or_else(PoisonError::into_inner);
         if checked().is_some_and(|at| at.elapsed() < CHECKED_FOR) {
-            return Ok(());
+            return self.inner.database.check_file();
         }
         on_backend!(self, |db| {
             let mut tx = db.begin().await?;

@@ -21,5 +21,6 @@ mod opening;
 mod outage;
 mod queue;
 mod recordings;
+mod removed;
 mod results;
 mod schema;
