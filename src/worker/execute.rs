@@ -52,27 +52,36 @@ pub(crate) async fn execute(
         never = interrupting => match never {},
     };
 
-    let Outcome { state, error, result, recordings } = outcome;
-    let end = End { state, result: result.as_ref(), error: error.as_deref() };
+    let Outcome { state, error, result, recordings } = &outcome;
+    let (state, error) = (*state, error.as_deref());
+    let end = End { state, result: result.as_ref(), error };
     match writer.settle(&end, config.keep_trying, shutdown).await {
         Settled::Stored => {
             tracing::info!(%job, state = state.name(), error, "finished");
             Ok(state)
         }
         Settled::Lost => Err(WorkerError::TakenOver(job)),
-        Settled::Unsaved => Err(match spool::write(&config.spool, job, &end, &recordings) {
-            Ok(path) => WorkerError::Spooled { job, path },
-            Err(error) => WorkerError::Lost { job, reason: error.to_string() },
+        Settled::Unsaved => Err(match spool::write(&config.spool, job, &end, recordings) {
+            Ok(path) => WorkerError::Spooled { job, path, outcome: Box::new(outcome) },
+            Err(error) => {
+                let reason = error.to_string();
+                WorkerError::Lost { job, reason, outcome: Box::new(outcome) }
+            }
         }),
     }
 }
 
 /// What a job came to.
-struct Outcome {
-    state: JobState,
-    error: Option<String>,
-    result: Option<RunResult>,
-    recordings: Vec<TrialRecording>,
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Its final state.
+    pub state: JobState,
+    /// Why it could not be run.
+    pub error: Option<String>,
+    /// What came out.
+    pub result: Option<RunResult>,
+    /// Everything recorded, by trial.
+    pub recordings: Vec<TrialRecording>,
 }
 
 /// Why a job could not be run. Its words are the job's `error`.

@@ -72,6 +72,8 @@ pub(crate) struct Writer {
     entries: mpsc::UnboundedReceiver<Entry>,
     pending: Pending,
     pause: Pause,
+    /// The store's file is gone; waiting would not bring it back.
+    gone: bool,
 }
 
 /// What is not in the store yet.
@@ -111,8 +113,8 @@ impl Writer {
         halt: Halt,
     ) -> (Self, Journal) {
         let (sender, entries) = mpsc::unbounded_channel();
-        let (pending, pause) = (Pending::default(), Pause::default());
-        let writer = Self { store, lease, lease_for, halt, entries, pending, pause };
+        let (pending, pause, gone) = (Pending::default(), Pause::default(), false);
+        let writer = Self { store, lease, lease_for, halt, entries, pending, pause, gone };
         (writer, Journal { entries: sender })
     }
 
@@ -136,7 +138,8 @@ impl Writer {
     }
 
     /// Writes what is left and the job's end. Tries for `patience` while the
-    /// store is away, or for a few seconds once `shutdown` has come.
+    /// store is away, or for a few seconds once `shutdown` has come, and not
+    /// again when its file is gone.
     pub(crate) async fn settle(
         &mut self,
         end: &End<'_>,
@@ -159,7 +162,7 @@ impl Writer {
                 return Settled::Lost;
             }
             let next = Instant::now() + self.pause.length;
-            if next > deadline {
+            if self.gone || next > deadline {
                 return Settled::Unsaved;
             }
             tokio::select! {
@@ -253,6 +256,7 @@ impl Writer {
             self.halt.lose();
             return;
         }
+        self.gone = matches!(error, StoreError::Removed { .. });
         self.pause.lengthen();
         tracing::warn!(%job, %error, kept = self.pending.records.len(), "the store is away; keeping everything");
     }

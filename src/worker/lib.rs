@@ -27,6 +27,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
+pub use execute::Outcome;
 pub use lease::worker_name;
 pub use resolve::{ResolveError, admit};
 
@@ -83,20 +84,24 @@ pub enum WorkerError {
     #[error("job {0} was taken over by another worker")]
     TakenOver(JobId),
     /// The job ran, but the store stayed away.
-    #[error("job {job} ran, but the store stayed away; its records are in {}", path.display())]
+    #[error("job {job} ran, but its result was not stored; its records are in {}", path.display())]
     Spooled {
         /// The job.
         job: JobId,
         /// Where its records and its result are.
         path: PathBuf,
+        /// What it came to.
+        outcome: Box<Outcome>,
     },
     /// The job ran, and neither the store nor the spool took it.
-    #[error("job {job} ran, but its records are lost: {reason}")]
+    #[error("job {job} ran, but its result was stored nowhere, not even in the spool: {reason}")]
     Lost {
         /// The job.
         job: JobId,
         /// What the spool said.
         reason: String,
+        /// What it came to.
+        outcome: Box<Outcome>,
     },
 }
 

@@ -276,3 +276,20 @@ async fn an_abandoned_job_with_unreadable_records_ends_and_says_why() {
     let error = bench.job(job).await.error.unwrap();
     assert!(error.contains("cannot be read"), "{error}");
 }
+
+#[tokio::test]
+async fn a_store_whose_file_is_removed_leaves_the_job_in_the_spool_at_once() {
+    let (bench, gate) = (Bench::new().await, Gate::new().await);
+    let load = json!({"connections": 1, "requests": 5, "timeout": LONG});
+    let job = bench.post(&spec(&gate.url, load)).await;
+    let running = start(&bench, job, &CancellationToken::new());
+    gate.asked(1).await;
+    std::fs::remove_file(bench.path("benchd.db")).unwrap();
+    gate.allow(5);
+    // Within the test's bound, which is far below the patience for an outage.
+    let outcome = ended(running).await;
+    let Err(WorkerError::Spooled { path, outcome, .. }) = outcome else { panic!("{outcome:?}") };
+    assert!(path.exists());
+    assert_eq!((outcome.state, recorded_ok(&outcome.recordings)), (JobState::Completed, 5));
+    assert_eq!(outcome.result.unwrap().counts.ok, 5);
+}
