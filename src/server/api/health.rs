@@ -23,7 +23,7 @@ pub(crate) async fn livez() -> Json<Health> {
 
 /// Is the service ready?
 ///
-/// Ready means that the database answers.
+/// Ready means that the database takes writes.
 #[utoipa::path(
     get,
     path = "/readyz",
@@ -32,7 +32,7 @@ pub(crate) async fn livez() -> Json<Health> {
     security(()),
     responses(
         (status = 200, description = "It is.", body = Health),
-        (status = 503, description = "`unavailable`: the database does not answer, or the service is stopping."),
+        (status = 503, description = "`unavailable`: the database takes no writes, or the service is stopping."),
     ),
 )]
 pub(crate) async fn readyz(State(app): State<App>) -> ApiResult<Json<Health>> {
@@ -50,7 +50,7 @@ pub(crate) async fn readyz(State(app): State<App>) -> ApiResult<Json<Health>> {
     security(()),
     responses(
         (status = 200, description = "It is.", body = Health),
-        (status = 503, description = "`unavailable`: the database does not answer, or the service is stopping."),
+        (status = 503, description = "`unavailable`: the database takes no writes, or the service is stopping."),
     ),
 )]
 pub(crate) async fn healthz(State(app): State<App>) -> ApiResult<Json<Health>> {
@@ -64,8 +64,9 @@ async fn ready(app: &App) -> ApiResult<Json<Health>> {
     match app.store.ping().await {
         Ok(()) => Ok(Json(Health::ok())),
         Err(error) => {
-            tracing::warn!(%error, "not ready: the database does not answer");
-            Err(Problem::new(Code::Unavailable, "the database does not answer").retry_soon())
+            tracing::warn!(%error, "not ready: the database takes no writes");
+            Err(Problem::new(Code::Unavailable, "the database takes no writes just now")
+                .retry_soon())
         }
     }
 }
