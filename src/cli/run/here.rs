@@ -12,12 +12,16 @@ use benchd_model::policy::{RegisteredTarget, TargetPolicy};
 use benchd_model::{Job, JobId, JobSpec, Timestamp};
 use benchd_report::{Format, Report, render, render_table};
 use benchd_store::{NewJob, Store};
-use benchd_worker::{Worker, WorkerConfig, WorkerError};
+use benchd_worker::{Outcome, Worker, WorkerConfig, WorkerError};
 use serde_json::Value;
 use std::io::IsTerminal as _;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
+
+/// How long a finished job waits for a database that takes nothing. Somebody
+/// waits for the report, so it is much shorter than in a service.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) async fn run(
     output: &OutputArgs,
@@ -33,7 +37,7 @@ pub(super) async fn run(
     let id = JobId::new();
     let target_host = spec.target_host();
     let mut progress = Progress::new(&spec, output.quiet);
-    store
+    let created = store
         .create_job(NewJob {
             id,
             spec,
@@ -42,10 +46,9 @@ pub(super) async fn run(
             idempotency: None,
         })
         .await?;
-    let worker = Worker::new(store.clone(), WorkerConfig::new(Arc::new(policy)));
-    // Without an end that is stored there is no verdict either.
-    let unstored = |why: WorkerError| Stop::error(Exit::Undecided, why.to_string());
-    let running = async { worker.run_one(id, shutdown).await.map_err(unstored) };
+    let config = WorkerConfig { keep_trying: PATIENCE, ..WorkerConfig::new(Arc::new(policy)) };
+    let worker = Worker::new(store.clone(), config);
+    let running = worker.run_one(id, shutdown);
     let following = async {
         follow(&store, id, &mut progress).await;
         Ok(())
@@ -54,11 +57,33 @@ pub(super) async fn run(
     // its error ends the following, too.
     let joined = tokio::try_join!(running, following);
     progress.finish();
-    joined?;
+    if let Err(why) = joined {
+        return Err(unstored(why, created.job, format)?);
+    }
     let job = store.job(id).await?.context("the job was deleted while it ran")?;
     let exit = Exit::of_job(job.state, job.verdict);
-    print_report(&store, job, format).await?;
+    let Some(result) = store.result(id).await? else {
+        return Err(no_result(&job));
+    };
+    let recordings = store.recordings(id).await?;
+    print_report(&Report { job: &job, result: &result, recordings: &recordings }, format)?;
     Ok(exit)
+}
+
+/// What a job that could not be stored measured is printed all the same. Without
+/// an end that is stored there is no verdict to exit by.
+fn unstored(why: WorkerError, mut job: Job, format: Format) -> anyhow::Result<anyhow::Error> {
+    let stop = Stop::error(Exit::Undecided, why.to_string());
+    let (WorkerError::Spooled { outcome, .. } | WorkerError::Lost { outcome, .. }) = why else {
+        return Ok(stop);
+    };
+    let Outcome { state, error, result, recordings } = *outcome;
+    (job.state, job.error, job.queue_position) = (state, error, None);
+    if let Some(result) = result {
+        (job.verdict, job.summary) = (Some(result.verdict), Some(result.summary.clone()));
+        print_report(&Report { job: &job, result: &result, recordings: &recordings }, format)?;
+    }
+    Ok(stop)
 }
 
 /// Refuses at once what the worker would refuse later, with its own exit code.
@@ -101,15 +126,10 @@ async fn follow(store: &Store, id: JobId, progress: &mut Progress) {
     }
 }
 
-async fn print_report(store: &Store, job: Job, format: Format) -> anyhow::Result<()> {
-    let Some(result) = store.result(job.id).await? else {
-        return Err(no_result(&job));
-    };
-    let recordings = store.recordings(job.id).await?;
-    let report = Report { job: &job, result: &result, recordings: &recordings };
+fn print_report(report: &Report<'_>, format: Format) -> anyhow::Result<()> {
     let text = match format {
-        Format::Table => render_table(&report, std::io::stdout().is_terminal()),
-        other => render(other, &report),
+        Format::Table => render_table(report, std::io::stdout().is_terminal()),
+        other => render(other, report),
     };
     output::print(&text)
 }

@@ -27,6 +27,25 @@ impl Service {
         Self::spawn(&mut command)
     }
 
+    /// A service whose disk can be made full, see [`Self::limit_files`].
+    pub(crate) fn start_limited(folder: &Path) -> Self {
+        let plain = command(folder);
+        let mut command = Command::new("sh");
+        // A write over the limit is to fail, as on a full disk, and not to kill.
+        command.args(["-c", "trap '' XFSZ; exec \"$0\" serve --listen 127.0.0.1:0"]);
+        command.arg(plain.get_program()).env_clear().current_dir(folder);
+        command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        Self::spawn(&mut command)
+    }
+
+    /// Lets no file of the service grow over `bytes`, or all of them again.
+    pub(crate) fn limit_files(&self, bytes: Option<u64>) {
+        let limit = bytes.map_or_else(|| "unlimited".to_owned(), |bytes| bytes.to_string());
+        let pid = self.child.id().to_string();
+        let args = ["--pid", &pid, &format!("--fsize={limit}:unlimited")];
+        assert!(Command::new("prlimit").args(args).status().is_ok_and(|status| status.success()));
+    }
+
     fn spawn(command: &mut Command) -> Self {
         let mut child =
             command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("benchd starts");
