@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(describe("postgres://u:pw@h/d"), "postgres://redacted:redacted@h/d");
         assert_eq!(
             describe("postgres://u@h/d?password=pw&sslmode=require"),
-            "postgres://u@h/d?sslmode=require"
+            "postgres://redacted@h/d?sslmode=require"
         );
         assert_eq!(describe("postgres:///d?host=%2Frun"), "postgres:///d?host=%2Frun");
         assert_eq!(describe("host=h password=pw"), "[redacted]");
