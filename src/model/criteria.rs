@@ -70,7 +70,7 @@ impl Criterion {
         }
         if !metrics::is_known(metric) {
             let hint = metrics::nearest(metric).map_or_else(
-                || "GET /metrics-catalogue lists the known ones".to_owned(),
+                || "GET /metrics-catalogue and `benchd metrics` list the known ones".to_owned(),
                 |near| format!("did you mean {near:?}?"),
             );
             return Err(format!("unknown metric {metric:?} in {expression:?}; {hint}"));

@@ -53,16 +53,33 @@ impl fmt::Display for Span {
 impl FromStr for Span {
     type Err = String;
 
+    /// What is too long for the clock comes out as the longest span there is, so
+    /// that the limit of the field is told, and not that the text is no duration.
     fn from_str(text: &str) -> Result<Self, String> {
         let refusal = || {
             format!(
                 "{text:?} is no duration: write a number and a unit, such as \"30s\", \"500ms\" or \"2m\""
             )
         };
-        let signed: jiff::SignedDuration = text.trim().parse().map_err(|_| refusal())?;
-        let duration = Duration::try_from(signed).map_err(|_| refusal())?;
-        Ok(duration.into())
+        let signed: jiff::SignedDuration = match text.trim().parse() {
+            Ok(signed) => signed,
+            Err(_) if is_too_long(text.trim()) => return Ok(Duration::MAX.into()),
+            Err(_) => return Err(refusal()),
+        };
+        let negative = |_| format!("{text:?} is negative: a duration is 0s or longer");
+        Ok(Duration::try_from(signed).map_err(negative)?.into())
     }
+}
+
+/// True for a text that would be a duration if its numbers were small.
+fn is_too_long(text: &str) -> bool {
+    let mut small = String::new();
+    for c in text.chars() {
+        if !(c.is_ascii_digit() && small.ends_with(|c: char| c.is_ascii_digit())) {
+            small.push(c);
+        }
+    }
+    small.parse::<jiff::SignedDuration>().is_ok_and(|short| !short.is_negative())
 }
 
 impl Serialize for Span {
@@ -92,6 +109,7 @@ mod tests {
             ("1.5s", 1_500_000, "1500ms"),
             ("250us", 250, "250us"),
             ("0s", 0, "0s"),
+            ("99999999999999999999s", u64::MAX, "18446744073709551615us"),
         ] {
             let span: Span = text.parse().unwrap();
             assert_eq!(span.duration(), Duration::from_micros(micros), "{text}");

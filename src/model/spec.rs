@@ -7,6 +7,7 @@ mod parse;
 use crate::Span;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
 use url::{Host, Url};
 use utoipa::ToSchema;
 
@@ -24,6 +25,16 @@ pub struct FieldError {
     /// What is wrong and what would be right.
     #[schema(example = "0 is too small: connections is a whole number from 1 to 100000")]
     pub detail: String,
+}
+
+impl fmt::Display for FieldError {
+    /// The pointer and what is wrong there; the document itself has no pointer.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.pointer.is_empty() {
+            return f.write_str(&self.detail);
+        }
+        write!(f, "{}: {}", self.pointer, self.detail)
+    }
 }
 
 /// A request to measure.
@@ -100,7 +111,8 @@ pub struct RequestSpec {
     /// The body in base64, for bodies that are no text; not beside `body`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body_base64: Option<String>,
-    /// Statuses that count as good: a status (`304`) or a class (`2xx`).
+    /// Statuses that count as good: a status (`304`; a whole number is accepted,
+    /// too) or a class (`2xx`).
     #[serde(default = "two_hundreds")]
     #[schema(default = json!(["2xx"]))]
     pub expect_status: Vec<String>,

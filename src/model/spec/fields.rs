@@ -21,9 +21,11 @@ pub(super) fn check_text(pointer: &str, text: &str, errors: &mut Errors) {
     }
 }
 
-pub(super) fn strings(
+/// A list whose items `read` takes or refuses, each where it stands.
+pub(super) fn list(
     value: Option<&Value>,
     pointer: &str,
+    read: impl Fn(&Value) -> Result<String, String>,
     errors: &mut Errors,
 ) -> Option<Vec<String>> {
     let value = value?;
@@ -33,14 +35,17 @@ pub(super) fn strings(
     };
     let mut texts = Vec::new();
     for (index, item) in items.iter().enumerate() {
-        match item.as_str() {
-            Some(text) => texts.push(text.to_owned()),
-            None => {
-                errors.add(&format!("{pointer}/{index}"), &format!("{} is no string", shown(item)))
-            }
+        match read(item) {
+            Ok(text) => texts.push(text),
+            Err(why) => errors.add(&format!("{pointer}/{index}"), &why),
         }
     }
     Some(texts)
+}
+
+/// The text of a list's item.
+pub(super) fn item_text(item: &Value) -> Result<&str, String> {
+    item.as_str().ok_or_else(|| format!("{} is no string", shown(item)))
 }
 
 pub(super) fn string_map(
@@ -73,7 +78,7 @@ pub(super) fn string_map(
 }
 
 /// What was found, short enough for a sentence.
-fn shown(value: &Value) -> String {
+pub(super) fn shown(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
         Value::Array(_) => "a list".to_owned(),
@@ -108,7 +113,9 @@ pub(super) struct Fields<'a> {
 impl<'a> Fields<'a> {
     pub(super) fn of(value: &'a Value, pointer: &str, errors: &mut Errors) -> Option<Self> {
         let Some(object) = value.as_object() else {
-            errors.add(pointer, &format!("{} is no object: write {{…}}", shown(value)));
+            let what = if pointer.is_empty() { "the document is" } else { "" };
+            let found = format!("{what} {}, and no object: write {{…}}", shown(value));
+            errors.add(pointer, found.trim_start());
             return None;
         };
         Some(Self { object, pointer: pointer.to_owned(), asked: BTreeSet::new() })
@@ -224,11 +231,6 @@ impl<'a> Fields<'a> {
             self.wrong(key, value, &format!("one of {} in this version", names.join(", ")), errors);
         }
         chosen.map(|(_, choice)| *choice)
-    }
-
-    pub(super) fn list(&mut self, key: &'static str, errors: &mut Errors) -> Option<Vec<String>> {
-        let pointer = self.at(key);
-        strings(self.take(key), &pointer, errors)
     }
 
     pub(super) fn map(

@@ -1,7 +1,9 @@
 //! Reading a job document field by field, so that one answer names everything
 //! that is wrong with it.
 
-use super::fields::{Choices, Errors, Fields, check_text, escape, string_map, strings};
+use super::fields::{
+    Choices, Errors, Fields, check_text, escape, item_text, list, shown, string_map,
+};
 use super::{
     FieldError, JobSpec, LoadModel, LoadSpec, OnInconclusive, Protocol, RequestSpec, TargetSpec,
 };
@@ -88,10 +90,7 @@ fn target(
             if let Some(target) = named(name) {
                 return target;
             }
-            errors.add(
-                "/target",
-                &format!("{name:?} is no registered target; to give a URL, write {{\"url\": …}}"),
-            );
+            errors.add("/target", &unregistered(name));
         }
         Some(object) => {
             let Some(mut fields) = Fields::of(object, "/target", errors) else {
@@ -125,9 +124,23 @@ fn target(
     TargetSpec::default()
 }
 
+fn unregistered(name: &str) -> String {
+    let url = if name.contains("://") { name.to_owned() } else { format!("http://{name}/") };
+    let told = format!("{name:?} is no registered target");
+    match Url::parse(&url) {
+        Ok(_) if !url.contains(['"', '\\']) => {
+            format!("{told}: write {{\"url\": \"{url}\"}}, or register it")
+        }
+        _ => format!("{told}: register it, or give a URL under target.url"),
+    }
+}
+
 fn check_url(pointer: &str, text: &str, errors: &mut Errors) {
     let example = "such as http://127.0.0.1:8080/";
     match Url::parse(text) {
+        Err(_) if text.trim().is_empty() => {
+            errors.add(pointer, &format!("is empty: give an http or https URL {example}"));
+        }
         Err(why) => errors.add(pointer, &format!("{text:?} is no URL ({why}): give one {example}")),
         Ok(url) if !matches!(url.scheme(), "http" | "https") => {
             errors.add(
@@ -155,24 +168,28 @@ fn request(value: Option<&Value>, errors: &mut Errors) -> RequestSpec {
         headers: fields.map("headers", MAX_HEADERS, errors),
         body: fields.text("body", errors),
         body_base64: fields.text("body_base64", errors),
-        expect_status: fields.list("expect_status", errors).unwrap_or(defaults.expect_status),
+        expect_status: statuses(fields.take("expect_status"), errors)
+            .unwrap_or(defaults.expect_status),
     };
     fields.refuse_rest(errors);
     check_method(&spec.method, errors);
     check_headers(&spec.headers, errors);
     check_body(&spec, errors);
-    for (index, status) in spec.expect_status.iter().enumerate() {
-        if !is_status(status) {
-            errors.add(
-                &format!("/request/expect_status/{index}"),
-                &format!("{status:?} is no status: write one (\"304\") or a class (\"2xx\")"),
-            );
-        }
-    }
-    if spec.expect_status.is_empty() {
-        errors.add("/request/expect_status", "is empty: name at least one status, such as \"2xx\"");
-    }
     spec
+}
+
+fn statuses(value: Option<&Value>, errors: &mut Errors) -> Option<Vec<String>> {
+    const POINTER: &str = "/request/expect_status";
+    if value.and_then(Value::as_array).is_some_and(Vec::is_empty) {
+        errors.add(POINTER, "is empty: name at least one status, such as \"2xx\"");
+    }
+    let read = |item: &Value| {
+        let text = item.as_str().map_or_else(|| item.to_string(), str::to_owned);
+        let refusal =
+            || format!("{} is no status: write one (\"304\") or a class (\"2xx\")", shown(item));
+        is_status(&text).then_some(text).ok_or_else(refusal)
+    };
+    list(value, POINTER, read, errors)
 }
 
 fn check_method(method: &str, errors: &mut Errors) {
@@ -192,13 +209,23 @@ fn check_headers(headers: &BTreeMap<String, String>, errors: &mut Errors) {
         if name.is_empty() || !name.bytes().all(is_token_byte) {
             errors.add(&pointer, &format!("{name:?} is no header name"));
         } else if FRAMING_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
-            errors
-                .add(&pointer, "is written by benchd itself: use load.keepalive and request.body");
+            errors.add(
+                &pointer,
+                &format!(
+                    "{name:?} is written by benchd itself: use load.keepalive and request.body"
+                ),
+            );
         } else if name.to_ascii_lowercase().starts_with("proxy-") {
-            errors.add(&pointer, "is meant for proxies, and benchd speaks to the target itself");
+            errors.add(
+                &pointer,
+                &format!("{name:?} is meant for proxies, and benchd speaks to the target itself"),
+            );
         }
         if value.bytes().any(|b| (b < 0x20 && b != b'\t') || b == 0x7f) {
-            errors.add(&pointer, "holds a control character, which no header value may");
+            errors.add(
+                &pointer,
+                &format!("the value of {name:?} holds a control character, which none may"),
+            );
         }
     }
 }
@@ -260,16 +287,16 @@ fn load(value: Option<&Value>, errors: &mut Errors) -> LoadSpec {
 }
 
 fn criteria(value: Option<&Value>, errors: &mut Errors) -> Vec<String> {
-    let list = strings(value, "/criteria", errors).unwrap_or_default();
-    if list.len() > MAX_CRITERIA {
-        errors.add("/criteria", &format!("holds {} criteria: at most {MAX_CRITERIA}", list.len()));
+    let read = |item: &Value| {
+        let expression = item_text(item)?;
+        Criterion::parse(expression).map(|_| expression.to_owned())
+    };
+    let criteria = list(value, "/criteria", read, errors).unwrap_or_default();
+    if criteria.len() > MAX_CRITERIA {
+        let many = criteria.len();
+        errors.add("/criteria", &format!("holds {many} criteria: at most {MAX_CRITERIA}"));
     }
-    for (index, expression) in list.iter().enumerate() {
-        if let Err(why) = Criterion::parse(expression) {
-            errors.add(&format!("/criteria/{index}"), &why);
-        }
-    }
-    list
+    criteria
 }
 
 fn labels(value: Option<&Value>, errors: &mut Errors) -> BTreeMap<String, String> {
@@ -277,7 +304,10 @@ fn labels(value: Option<&Value>, errors: &mut Errors) -> BTreeMap<String, String
     for (key, value) in &labels {
         let pointer = format!("/labels/{}", escape(key));
         if key.is_empty() || key.len() > 64 {
-            errors.add(&pointer, "a label's key has 1 to 64 characters");
+            errors.add(
+                &pointer,
+                &format!("{key:?} is no key of a label: one has 1 to 64 characters"),
+            );
         }
         check_text(&pointer, value, errors);
     }

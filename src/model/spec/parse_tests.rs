@@ -119,6 +119,48 @@ fn targets_that_are_none_are_refused_where_they_stand() {
 }
 
 #[test]
+fn each_item_of_a_list_is_refused_once_where_it_stands() {
+    let document = |statuses: Value, criteria: Value| json!({"target": {"url": "http://h/"}, "request": {"expect_status": statuses}, "criteria": criteria});
+    let spec = parse(&document(json!([200, "3xx"]), json!([]))).unwrap();
+    assert_eq!(spec.request.expect_status, ["200", "3xx"]);
+    let errors = parse(&document(json!([2000, "x", 200.5]), json!([7, "rsp > 5"]))).unwrap_err();
+    let pointers: Vec<&str> = errors.iter().map(|(pointer, _)| pointer.as_str()).collect();
+    assert_eq!(
+        pointers,
+        [
+            "/request/expect_status/0",
+            "/request/expect_status/1",
+            "/request/expect_status/2",
+            "/criteria/0",
+            "/criteria/1"
+        ]
+    );
+    let errors = parse(&document(json!([]), json!([]))).unwrap_err();
+    assert!(errors.len() == 1 && errors[0].1.starts_with("is empty"), "{errors:?}");
+}
+
+#[test]
+fn refusals_say_what_is_wrong_and_what_would_be_right() {
+    let with = |key: &str, value: Value| {
+        let mut document = json!({"target": {"url": "http://h/"}});
+        document[key] = value;
+        document
+    };
+    for (document, part) in [
+        (json!([]), "the document is a list"),
+        (with("load", json!({"duration": "99999999999999999999s"})), "from 1ms to 86400s"),
+        (with("load", json!({"duration": "-1s"})), "is negative"),
+        (with("request", json!({"headers": {"Connection": "close"}})), "\"Connection\" is written"),
+        (with("target", json!("nosuch")), "write {\"url\": \"http://nosuch/\"}, or register it"),
+        (with("target", json!("no such")), "give a URL under target.url"),
+        (with("target", json!({"url": " "})), "is empty"),
+    ] {
+        let errors = parse(&document).unwrap_err();
+        assert!(errors.len() == 1 && errors[0].1.contains(part), "{document}: {errors:?}");
+    }
+}
+
+#[test]
 fn the_lock_key_knows_loopback_by_every_name() {
     for (url, host) in [
         ("http://127.0.0.1:80/", "localhost"),
