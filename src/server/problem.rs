@@ -205,7 +205,7 @@ pub(crate) struct ProblemDocument {
     /// points at a query parameter and `/header/NAME` at a header field.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) errors: Vec<FieldError>,
-    /// The verdict; only the gate says it.
+    /// The verdict; only the gate says it, and only of a job that has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) verdict: Option<Verdict>,
     /// One sentence on the outcome; only the gate says it.
@@ -246,8 +246,7 @@ impl Problem {
     /// A problem that lists its errors; the detail repeats them for people who
     /// read a log line.
     pub(crate) fn with_errors(code: Code, errors: Vec<FieldError>) -> Self {
-        let listed: Vec<String> =
-            errors.iter().map(|error| format!("{}: {}", error.pointer, error.detail)).collect();
+        let listed: Vec<String> = errors.iter().map(ToString::to_string).collect();
         let what = if errors.len() == 1 { "1 error" } else { &format!("{} errors", errors.len()) };
         let mut problem = Self::new(code, format!("{what}: {}", listed.join("; ")));
         problem.0.document.errors = errors;
@@ -272,8 +271,8 @@ impl Problem {
     }
 
     /// The same problem with a verdict and its summary.
-    pub(crate) fn verdict(mut self, verdict: Verdict, summary: Option<String>) -> Self {
-        self.0.document.verdict = Some(verdict);
+    pub(crate) fn verdict(mut self, verdict: Option<Verdict>, summary: Option<String>) -> Self {
+        self.0.document.verdict = verdict;
         self.0.document.summary = summary;
         self
     }

@@ -160,7 +160,7 @@ fn example_of(code: Code) -> Value {
              the target is registered under [[targets]] in benchd.toml",
         ),
         Code::GateFailed => Problem::new(code, "latency_p99_ms < 5 is violated: 12.4").verdict(
-            benchd_model::Verdict::Fail,
+            Some(benchd_model::Verdict::Fail),
             Some("latency_p99_ms < 5 is violated: 12.4".into()),
         ),
         Code::JobNotFound => Problem::new(code, format!("no job has the id {}", examples::id())),

@@ -6,6 +6,7 @@ use crate::extract::JobPath;
 use crate::problem::{ApiResult, Code, Problem};
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use benchd_model::JobId;
 use http::StatusCode;
 use http::header::{CACHE_CONTROL, HeaderMap, HeaderName, HeaderValue};
 
@@ -15,7 +16,7 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 ///
 /// Server-sent events: `state`, `phase`, `second` (a timeline row) and, as the
 /// last one, `finished`; `data` is JSON. The story is told from its beginning,
-/// or after `Last-Event-ID`. A comment every 15 s keeps the connection open.
+/// or after `Last-Event-ID`; a number beyond the last event means the last. A comment every 15 s keeps the connection open.
 /// Who has heard everything gets `204`, on which a browser stops reconnecting.
 #[utoipa::path(
     get,
@@ -40,8 +41,8 @@ pub(crate) async fn events(
     JobPath(id): JobPath,
     headers: HeaderMap,
 ) -> ApiResult<Response> {
-    let after = last_event_id(&headers)?;
     let job = super::find(&app, id).await?;
+    let after = last_heard(&app, id, last_event_id(&headers)?).await?;
     let heard_everything = after > 0
         && job.state.is_finished()
         && app.store.events_after(id, after, 1).await?.is_empty();
@@ -54,6 +55,22 @@ pub(crate) async fn events(
     // nginx in front would otherwise hold events back until its buffer is full.
     fields.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
     Ok(response)
+}
+
+/// The last event there is when `number` is beyond it: who claims more would
+/// otherwise hear nothing until the job gets there, and never its end.
+async fn last_heard(app: &App, id: JobId, number: u64) -> ApiResult<u64> {
+    let (mut there, mut sought) = (0, number);
+    // Events are numbered without gaps, so that halving finds the last one.
+    while there < sought {
+        let tried = if sought == number { number } else { there + (sought - there).div_ceil(2) };
+        if app.store.events_after(id, tried - 1, 1).await?.is_empty() {
+            sought = tried - 1;
+        } else {
+            there = tried;
+        }
+    }
+    Ok(there)
 }
 
 fn last_event_id(headers: &HeaderMap) -> ApiResult<u64> {

@@ -17,9 +17,10 @@ use std::time::Duration;
 /// Ask the gate
 ///
 /// For one curl in a pipeline: `200` when the verdict is `pass`, `409` when it
-/// is `fail` or `invalid`, `503` with `Retry-After` while there is none.
-/// `inconclusive` is `200`, or `409` when the job says
-/// `"on_inconclusive":"fail"`. `curl --retry 100 --fail-with-body` polls by
+/// is `fail` or `invalid`, `503` with `Retry-After` while the job is not
+/// finished. `inconclusive` is `200`, or `409` when the job says
+/// `"on_inconclusive":"fail"`. A job that ended before anything was measured
+/// (it failed, or was cancelled in the queue) has no verdict: `409`. `curl --retry 100 --fail-with-body` polls by
 /// itself, since it retries on 503 and honours `Retry-After`.
 #[utoipa::path(
     get,
@@ -55,15 +56,12 @@ pub(crate) async fn gate(
         return Err(pending(&job));
     }
     // A job that could not be measured has no verdict, and no data never passes.
-    let verdict = job.verdict.unwrap_or(Verdict::Invalid);
-    let open = match verdict {
-        Verdict::Pass => true,
-        Verdict::Inconclusive => job.spec.on_inconclusive == OnInconclusive::Warn,
-        Verdict::Fail | Verdict::Invalid => false,
+    let open = match job.verdict {
+        Some(Verdict::Pass) => true,
+        Some(Verdict::Inconclusive) => job.spec.on_inconclusive == OnInconclusive::Warn,
+        Some(Verdict::Fail | Verdict::Invalid) | None => false,
     };
-    if !open {
-        return Err(closed(&job, verdict));
-    }
+    let Some(verdict) = job.verdict.filter(|_| open) else { return Err(closed(&job)) };
     let criteria = app.store.result(id).await?.map(|result| result.criteria).unwrap_or_default();
     let (state, summary) = (job.state, job.summary);
     Ok(Json(Gate { job_id: id, state, verdict, summary, criteria, links: links(id) }))
@@ -75,10 +73,11 @@ fn pending(job: &Job) -> Problem {
     Problem::new(Code::Pending, detail).retry_soon()
 }
 
-fn closed(job: &Job, verdict: Verdict) -> Problem {
+fn closed(job: &Job) -> Problem {
     let why = job.summary.as_deref().or(job.error.as_deref());
     let why = why.unwrap_or("it ended before anything was measured");
-    let detail = format!("job {} is {}, verdict {verdict}: {why}", job.id, job.state.name());
+    let verdict = job.verdict.map_or("without a verdict".to_owned(), |v| format!("verdict {v}"));
+    let detail = format!("job {} is {}, {verdict}: {why}", job.id, job.state.name());
     let summary = job.summary.clone().or_else(|| job.error.clone());
-    Problem::new(Code::GateFailed, detail).verdict(verdict, summary)
+    Problem::new(Code::GateFailed, detail).verdict(job.verdict, summary)
 }

@@ -4,6 +4,7 @@ use axum::body::Body;
 use benchd_model::JobState;
 use futures_util::StreamExt;
 use http::{Method, StatusCode};
+use http_body_util::BodyExt as _;
 use serde_json::Value;
 use tower::ServiceExt;
 
@@ -87,6 +88,25 @@ async fn events_arrive_as_they_happen() {
     }
     assert_eq!(heard.last().unwrap().name, "finished");
     assert_eq!(heard.len(), 6);
+}
+
+#[tokio::test]
+async fn who_claims_to_have_heard_more_hears_the_rest_and_the_end() {
+    let app = TestApp::new().await;
+    for heard in ["1", "2", "3", "99999", "4294967295"] {
+        let id = app.queue(&job()).await;
+        let lease = app.claim(id).await;
+        let path = format!("/jobs/{id}/events");
+        let request = request(Method::GET, &path, &[("last-event-id", heard)], Body::empty());
+        let response = app.router.clone().oneshot(request).await.unwrap();
+        app.measure(&lease, 0, 2, at(0)).await;
+        app.finish(&lease, JobState::Completed, 3).await;
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        let events = parse(&String::from_utf8_lossy(&body));
+        let first = if heard == "1" { 2 } else { 3 };
+        assert_eq!(events.first().map(|event| event.id), Some(first), "{heard}");
+        assert_eq!(events.last().map(|event| event.name.as_str()), Some("finished"), "{heard}");
+    }
 }
 
 #[tokio::test]

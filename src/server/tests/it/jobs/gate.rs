@@ -1,7 +1,7 @@
 use crate::app::{TestApp, at, promptly};
 use crate::samples::{job, job_with};
 use benchd_model::JobState;
-use http::StatusCode;
+use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
 async fn gate_of(app: &TestApp, document: &Value) -> crate::app::Answer {
@@ -47,8 +47,15 @@ async fn no_data_never_passes() {
     let failed = app.queue(&job()).await;
     app.fail(failed, "the worker was eaten").await;
     let problem = app.get(&format!("/jobs/{failed}/gate")).await.problem(409, "gate_failed");
-    assert_eq!(problem["verdict"], "invalid");
+    let shown = app.get(&format!("/jobs/{failed}")).await.json();
+    assert_eq!((&problem["verdict"], &shown["verdict"]), (&Value::Null, &Value::Null));
     assert!(problem["detail"].as_str().unwrap().contains("the worker was eaten"));
+
+    let unstarted = app.queue(&job()).await;
+    app.call(Method::POST, &format!("/jobs/{unstarted}/cancel")).await.json();
+    let problem = app.get(&format!("/jobs/{unstarted}/gate")).await.problem(409, "gate_failed");
+    let shown = app.get(&format!("/jobs/{unstarted}")).await.json();
+    assert_eq!((&problem["verdict"], &shown["verdict"]), (&Value::Null, &Value::Null));
 
     let cut = app.queue(&job()).await;
     let lease = app.claim(cut).await;
