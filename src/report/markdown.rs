@@ -136,15 +136,16 @@ fn code(text: &str) -> String {
     escape(text)
 }
 
-/// Makes outside text plain: one line, nothing that Markdown or HTML would read.
+/// Makes outside text plain: one line, nothing that Markdown or HTML would read,
+/// and nobody and no issue that a forge would find named in it.
 fn escape(text: &str) -> String {
     let line = printable(&text.replace(['\r', '\n', '\t'], " "));
     let mut escaped = String::with_capacity(line.len() + 8);
     let mut before = ' ';
     let mut letters = line.chars().peekable();
     while let Some(c) = letters.next() {
-        let inside_word =
-            before.is_alphanumeric() && letters.peek().is_some_and(|c| c.is_alphanumeric());
+        let next = letters.peek().copied().unwrap_or(' ');
+        let inside_word = before.is_alphanumeric() && next.is_alphanumeric();
         match c {
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
@@ -154,6 +155,10 @@ fn escape(text: &str) -> String {
             '_' if inside_word => escaped.push('_'),
             '\\' | '`' | '*' | '_' | '[' | ']' | '#' | '!' | '~' | '$' => escaped.extend(['\\', c]),
             _ => escaped.push(c),
+        }
+        // `@name` and `#1` are found in what is shown, so that no escape helps.
+        if (c == '@' && next.is_alphanumeric() && !inside_word) || (c == '#' && next.is_numeric()) {
+            escaped.push('\u{200b}');
         }
         before = c;
     }
@@ -173,6 +178,10 @@ mod tests {
         assert_eq!(
             escape("http://127.0.0.1:8088/index.html?a=1"),
             "http://127.0.0.1:8088/index.html?a=1"
+        );
+        assert_eq!(
+            escape("@octocat (@a/b) a@b.c shop#1 GH @ #x"),
+            "@\u{200b}octocat (@\u{200b}a/b) a@b.c shop\\#\u{200b}1 GH @ \\#x"
         );
         assert_eq!(escape("latency_p99_ms _x_"), "latency_p99_ms \\_x\\_");
     }
