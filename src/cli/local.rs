@@ -17,7 +17,9 @@ pub(crate) async fn open_store(database: Option<&str>) -> anyhow::Result<Store> 
 /// whatever folder a command is run in.
 fn usual_file() -> anyhow::Result<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-    let data = set("XDG_DATA_HOME").or_else(|| set("HOME").map(|home| home.join(".local/share")));
+    // A relative path is to be ignored (XDG Base Directory Specification).
+    let data = set("XDG_DATA_HOME").filter(|path| path.is_absolute());
+    let data = data.or_else(|| set("HOME").map(|home| home.join(".local/share")));
     let Some(data) = data else {
         bail!("neither XDG_DATA_HOME nor HOME is set: say where the database is with --database");
     };
