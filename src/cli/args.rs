@@ -1,7 +1,9 @@
 //! What can be typed. Every flag has a variable `BENCHD_…` and a key in
 //! `benchd.toml` (see `settings`); flag before variable before file.
 
+use crate::settings::Sources;
 use clap::{Args, Parser, Subcommand};
+use serde_json::Number;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -34,6 +36,8 @@ pub(crate) enum Command {
     Ab(AbOptions),
     /// Show the whole of it: service, target, job, result
     Demo(DemoArgs),
+    /// List the metrics that criteria may speak of
+    Metrics(MetricsArgs),
     /// Print the OpenAPI document
     Openapi,
 }
@@ -106,17 +110,20 @@ pub(crate) struct RunArgs {
     pub(crate) judge: JudgeArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+    /// Where each value comes from; `settings` fills it in.
+    #[arg(skip)]
+    pub(crate) sources: Sources,
 }
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Load")]
 pub(crate) struct LoadArgs {
     /// Connections, each with one request at a time [default: 50]
-    #[arg(short = 'c', long, env = "BENCHD_CONNECTIONS", value_name = "N")]
-    pub(crate) connections: Option<u64>,
+    #[arg(short = 'c', long, env = "BENCHD_CONNECTIONS", value_name = "N", value_parser = number)]
+    pub(crate) connections: Option<Number>,
     /// How many requests, exactly
-    #[arg(short = 'n', long, env = "BENCHD_REQUESTS", value_name = "N")]
-    pub(crate) requests: Option<u64>,
+    #[arg(short = 'n', long, env = "BENCHD_REQUESTS", value_name = "N", value_parser = number)]
+    pub(crate) requests: Option<Number>,
     /// How long, such as 30s [default: 10s unless -n is given]
     #[arg(short = 'd', long, env = "BENCHD_DURATION", value_name = "TIME")]
     pub(crate) duration: Option<String>,
@@ -130,14 +137,14 @@ pub(crate) struct LoadArgs {
     #[arg(long, env = "BENCHD_TIMEOUT", value_name = "TIME")]
     pub(crate) timeout: Option<String>,
     /// Generator threads [default: 1]
-    #[arg(long, env = "BENCHD_THREADS", value_name = "N")]
-    pub(crate) threads: Option<u64>,
+    #[arg(long, env = "BENCHD_THREADS", value_name = "N", value_parser = number)]
+    pub(crate) threads: Option<Number>,
     /// http1 or http10 [default: http1]
     #[arg(long, env = "BENCHD_PROTOCOL", value_name = "PROTOCOL")]
     pub(crate) protocol: Option<String>,
     /// How often the whole measurement is made [default: 1]
-    #[arg(long, env = "BENCHD_TRIALS", value_name = "N")]
-    pub(crate) trials: Option<u64>,
+    #[arg(long, env = "BENCHD_TRIALS", value_name = "N", value_parser = number)]
+    pub(crate) trials: Option<Number>,
 }
 
 #[derive(Debug, Args)]
@@ -219,4 +226,18 @@ pub(crate) struct DemoArgs {
     /// Stay up for browsing until Ctrl-C
     #[arg(long, env = "BENCHD_KEEP")]
     pub(crate) keep: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MetricsArgs {
+    /// What to print: table or json
+    // Without a variable and a key: those name the form of reports.
+    #[arg(long, default_value = "table", value_name = "FORMAT", value_parser = ["table", "json"])]
+    pub(crate) format: String,
+}
+
+/// Any number, so that the job document says which would be right.
+fn number(text: &str) -> Result<Number, String> {
+    let whole = text.parse::<u64>().map(Number::from);
+    whole.or_else(|_| text.parse::<Number>()).map_err(|_| "write a whole number".to_owned())
 }

@@ -100,7 +100,7 @@ impl Client {
         if response.status() == StatusCode::CONFLICT {
             return Ok(());
         }
-        checked(response).await.map(drop)
+        self.checked(response).await.map(drop)
     }
 
     /// Gets a resource as text.
@@ -213,7 +213,18 @@ impl Client {
     }
 
     async fn send(&self, request: Request<Full<Bytes>>) -> anyhow::Result<Response<Incoming>> {
-        checked(self.exchange(request).await?).await
+        let response = self.exchange(request).await?;
+        self.checked(response).await
+    }
+
+    /// The answer, unless it is a refusal.
+    async fn checked(&self, response: Response<Incoming>) -> anyhow::Result<Response<Incoming>> {
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        let status = response.status();
+        let body = response.into_body().collect().await?.to_bytes();
+        Err(refusal(&self.base, status, &body))
     }
 
     async fn exchange(&self, request: Request<Full<Bytes>>) -> anyhow::Result<Response<Incoming>> {
@@ -225,19 +236,11 @@ impl Client {
     }
 }
 
-/// The answer, unless it is a refusal.
-async fn checked(response: Response<Incoming>) -> anyhow::Result<Response<Incoming>> {
-    if response.status().is_success() {
-        return Ok(response);
-    }
-    let status = response.status();
-    let body = response.into_body().collect().await?.to_bytes();
-    Err(refusal(status, &body))
-}
-
 async fn json<T: serde::de::DeserializeOwned>(response: Response<Incoming>) -> anyhow::Result<T> {
     let body = response.into_body().collect().await?.to_bytes();
-    serde_json::from_slice(&body).context("the server's answer is not what this version expects")
+    serde_json::from_slice(&body).context(
+        "the server's answer is not what this version expects: is it a benchd service of another version, or none?",
+    )
 }
 
 /// One block of an event stream: its number and what happened.
@@ -252,28 +255,38 @@ fn parse_event(block: &str) -> Option<(u64, JobEventKind)> {
     Some((field("id")?.parse().ok()?, serde_json::from_value(event).ok()?))
 }
 
-fn refusal(status: StatusCode, body: &[u8]) -> anyhow::Error {
-    let Ok(problem) = serde_json::from_slice::<Problem>(body) else {
-        return answered(status, format!("the server answered {status}"), Exit::Usage);
+/// A refusal in the service's words; every problem of benchd has a code.
+fn refusal(base: &Url, status: StatusCode, body: &[u8]) -> anyhow::Error {
+    let problem = serde_json::from_slice::<Problem>(body).ok();
+    let Some(problem) = problem.filter(|problem| !problem.code.is_empty()) else {
+        return answered(status, strange(base, status));
     };
     let exit = if problem.code == "target_refused" { Exit::Refused } else { Exit::Usage };
-    let mut message = if problem.detail.is_empty() { problem.title } else { problem.detail };
-    for error in &problem.errors {
-        message.push_str(&format!("\n  {}: {}", error.pointer, error.detail));
-    }
-    answered(status, message, exit)
+    let message = if problem.detail.is_empty() { problem.title } else { problem.detail };
+    answered(status, Stop { exit, message, errors: problem.errors })
+}
+
+/// An answer that no benchd gives.
+fn strange(base: &Url, status: StatusCode) -> Stop {
+    let message = if status.is_server_error() {
+        format!("{base} answered {status}")
+    } else {
+        format!("{base} answered {status} and does not look like a benchd service: check --server")
+    };
+    Stop { exit: Exit::Usage, message, errors: Vec::new() }
 }
 
 /// A server that is in trouble may not be so later; everything else is final.
-fn answered(status: StatusCode, message: String, exit: Exit) -> anyhow::Error {
-    if status.is_server_error() { anyhow!(message) } else { Stop::error(exit, message) }
+fn answered(status: StatusCode, stop: Stop) -> anyhow::Error {
+    if status.is_server_error() { anyhow!(stop.message) } else { stop.into() }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::parse_event;
+    use super::{parse_event, refusal};
     use benchd_model::event::JobEventKind;
     use benchd_model::{JobState, Phase};
+    use hyper::StatusCode;
 
     #[test]
     fn reads_events_and_passes_over_comments() {
@@ -286,5 +299,18 @@ mod tests {
             Some((1, JobEventKind::State { state: JobState::Running }))
         );
         assert_eq!(parse_event(": keep-alive\n\n"), None);
+    }
+
+    #[test]
+    fn what_is_no_benchd_is_told_so() {
+        let base = "http://127.0.0.1:80/".parse().unwrap();
+        for body in ["<html>not found</html>", "{}", "{\"error\": \"not found\"}"] {
+            let told = refusal(&base, StatusCode::NOT_FOUND, body.as_bytes()).to_string();
+            assert!(told.contains("does not look like a benchd service"), "{told}");
+        }
+        let problem = br#"{"title": "No such job", "code": "job_not_found"}"#;
+        assert_eq!(refusal(&base, StatusCode::NOT_FOUND, problem).to_string(), "No such job");
+        let away = refusal(&base, StatusCode::BAD_GATEWAY, b"<html>").to_string();
+        assert_eq!(away, "http://127.0.0.1/ answered 502 Bad Gateway");
     }
 }

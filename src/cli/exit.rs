@@ -1,6 +1,6 @@
 //! Exit codes, and how a job's end becomes one.
 
-use benchd_model::{JobState, Verdict};
+use benchd_model::{FieldError, JobState, Verdict};
 use std::fmt;
 use std::process::ExitCode;
 
@@ -61,11 +61,13 @@ impl From<Exit> for ExitCode {
 pub(crate) struct Stop {
     pub(crate) exit: Exit,
     pub(crate) message: String,
+    /// What is wrong with a job document, when that is it.
+    pub(crate) errors: Vec<FieldError>,
 }
 
 impl Stop {
     pub(crate) fn error(exit: Exit, message: impl Into<String>) -> anyhow::Error {
-        Self { exit, message: message.into() }.into()
+        Self { exit, message: message.into(), errors: Vec::new() }.into()
     }
 }
 

@@ -8,6 +8,7 @@ mod demo;
 mod exit;
 mod follow;
 mod local;
+mod metrics;
 mod output;
 mod run;
 mod serve;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
     let outcome = match settings.command {
         Command::Ab(args) => return ab::run(&args.options, &policy),
         Command::Openapi => output::print(&benchd_server::openapi_json()).map(|()| Exit::Pass),
+        Command::Metrics(args) => metrics::list(&args),
         Command::Run(args) => runtime().block_on(run::run(*args, policy)),
         Command::Serve(args) => runtime().block_on(serve::serve(args, policy)),
         Command::Worker(args) => runtime().block_on(serve::worker(args, policy)),
@@ -64,7 +66,8 @@ fn start_logging(command: &Command) -> anyhow::Result<()> {
         Command::Serve(_) | Command::Worker(_) => "info",
         _ => "warn",
     };
-    let filter = std::env::var_os("BENCHD_LOG").unwrap_or_else(|| usual.into());
+    let filter = std::env::var_os("BENCHD_LOG").filter(|text| !text.is_empty());
+    let filter = filter.unwrap_or_else(|| usual.into());
     tracing_subscriber::fmt()
         .with_env_filter(log_filter(&filter.to_string_lossy())?)
         .with_writer(std::io::stderr)

@@ -3,30 +3,33 @@
 mod document;
 mod here;
 mod there;
+mod words;
 
 use crate::args::RunArgs;
 use crate::exit::{Exit, Stop};
+use crate::output::tell;
 use crate::signal;
+use benchd_model::Job;
 use benchd_model::policy::TargetPolicy;
-use benchd_model::{FieldError, Job};
 use benchd_report::Format;
 
 /// Measures what was asked for and prints the report on stdout.
 pub(crate) async fn run(args: RunArgs, policy: TargetPolicy) -> anyhow::Result<Exit> {
-    let format: Format = args.output.format.parse()?;
+    let format: Format = args.output.format.parse().map_err(|why| {
+        Stop::error(Exit::Usage, format!("{}: {why}", args.sources.name("--format")))
+    })?;
     let document = document::build(&args)?;
     let shutdown = signal::shutdown()?;
     match &args.output.server {
-        Some(server) => there::run(&args.output, server, &document, format, shutdown).await,
-        None => here::run(&args.output, &document, policy, format, shutdown).await,
+        Some(server) => there::run(&args, server, &document, format, shutdown).await,
+        None => {
+            if args.output.wait.is_some() {
+                let wait = args.sources.name("--wait");
+                tell(format_args!("benchd: {wait} has no effect without --server"));
+            }
+            here::run(&args, &document, policy, format, shutdown).await
+        }
     }
-}
-
-/// What is wrong with a document, in the words of the command line.
-fn refusal(errors: &[FieldError]) -> anyhow::Error {
-    let lines: Vec<String> =
-        errors.iter().map(|e| format!("{}: {}", document::flag_of(&e.pointer), e.detail)).collect();
-    Stop::error(Exit::Usage, lines.join("\nbenchd: "))
 }
 
 /// Why there is nothing to report of a job that is over.

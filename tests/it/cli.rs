@@ -38,15 +38,69 @@ fn exit_codes_say_what_the_verdict_is() {
 #[test]
 fn refusals_name_the_flag_and_what_would_be_right() {
     let folder = tempfile::tempdir().unwrap();
+    let service = Service::start(folder.path());
+    let server = format!("http://{}", service.address);
+    let url = "http://127.0.0.1:1/";
     for (args, part) in [
-        (["-c", "0"], "-c: 0 is not right here: connections is a whole number from 1"),
-        (["-d", "soon"], "-d: \"soon\" is no duration"),
-        (["--criteria", "rsp > 5"], "did you mean \"rps\"?"),
-        (["-H", "Content-Length: 5"], "-H: is written by benchd itself"),
+        (vec![url, "-c", "0"], "-c: 0 is not right here: connections is a whole number from 1"),
+        (vec![url, "-c", "-1"], "-c: -1 is not right here: connections is a whole number from 1"),
+        (vec![url, "-n", "99999999999999999999"], "-n: 1e+20 is not right here"),
+        (vec![url, "-d", "soon"], "-d: \"soon\" is no duration"),
+        (vec![url, "-d", "-1s"], "-d: \"-1s\" is negative"),
+        (vec![url, "--criteria", "rsp > 5"], "did you mean \"rps\"?"),
+        (vec![url, "--criteria", "foo<1"], "`benchd metrics` lists the known ones"),
+        (
+            vec![url, "-H", "Connection: close"],
+            "-H: \"Connection\" is written by benchd itself: use --no-keepalive and --body-file",
+        ),
+        (vec!["nosuch"], "URL: \"nosuch\" is no registered target: write http://nosuch/, or"),
+        (vec![""], "URL: is empty: give an http or https URL"),
     ] {
-        let ended = benchd(folder.path(), &["run", "http://127.0.0.1:1/", args[0], args[1]]);
-        assert!(ended.stderr.contains(part), "{args:?}: {}", ended.stderr);
+        for place in [vec![], vec!["--server", &server]] {
+            let ended = benchd(folder.path(), &[vec!["run"], args.clone(), place].concat());
+            assert!(ended.stderr.contains(part), "{args:?}: {}", ended.stderr);
+            assert_eq!((ended.code, ended.stderr.lines().count()), (2, 1), "{}", ended.stderr);
+        }
     }
+}
+
+#[test]
+fn refusals_name_the_variable_or_the_file_that_is_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    let told = |toml: &str, job: &str, variable: (&str, &str)| {
+        std::fs::write(folder.path().join("x.toml"), toml).unwrap();
+        std::fs::write(folder.path().join("job.json"), job).unwrap();
+        let mut command = command(folder.path());
+        command.args(["run", "--config", "x.toml", "-f", "job.json"]).env(variable.0, variable.1);
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let (job, none) = (r#"{"target": {"url": "http://127.0.0.1:1/"}}"#, ("BENCHD_QUIET", "yes"));
+    for (toml, job, variable, part) in [
+        ("", job, ("BENCHD_CONNECTIONS", "abc"), "BENCHD_CONNECTIONS: invalid value 'abc' for"),
+        ("", job, ("BENCHD_CONNECTIONS", "0"), "BENCHD_CONNECTIONS (-c): 0 is not right here"),
+        ("", job, ("BENCHD_FORMAT", "yaml"), "BENCHD_FORMAT (--format): "),
+        ("connections = \"x\"", job, none, "connections in x.toml: invalid value 'x' for"),
+        ("[run]\nduration = \"x\"", job, none, "duration in x.toml (-d): \"x\" is no duration"),
+        ("conections = 5", job, none, "x.toml: unknown key \"conections\"; did you mean"),
+        ("", r#"{"target": "nosuch"}"#, none, "job.json: /target: \"nosuch\" is no registered"),
+        ("", "[]", ("BENCHD_CONNECTIONS", ""), "the job document is no JSON object"),
+    ] {
+        let told = told(toml, job, variable);
+        assert!(told.contains(part), "{toml} {job} {variable:?}: {told}");
+    }
+}
+
+#[test]
+fn the_metrics_are_listed_without_a_service() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = benchd(folder.path(), &["metrics"]);
+    assert!(table.code == 0 && table.stdout.starts_with("metric "), "{}", table.stdout);
+    let list = benchd(folder.path(), &["metrics", "--format", "json"]).json();
+    let names = list.as_array().unwrap().iter().map(|metric| metric["name"].as_str().unwrap());
+    assert!(names.clone().any(|name| name == "rps"));
+    assert!(names.into_iter().all(|name| table.stdout.contains(&format!("\n{name} "))));
 }
 
 #[test]
@@ -116,10 +170,13 @@ fn a_service_measures_for_the_command_line() {
     let refused = benchd(folder.path(), &["run", "http://192.0.2.1/", "--server", &server]);
     assert_eq!(refused.code, 3, "{}", refused.stderr);
     let wrong = benchd(folder.path(), &["run", &url, "-c", "0", "--server", &server]);
-    assert!(wrong.code == 2 && wrong.stderr.contains("/load/connections"), "{}", wrong.stderr);
+    assert!(wrong.code == 2 && wrong.stderr.contains("-c: 0 is not"), "{}", wrong.stderr);
     let late =
         benchd(folder.path(), &["run", &url, "-d", "30s", "--server", &server, "--wait", "100ms"]);
     assert_eq!(late.code, 4, "{}", late.stderr);
+    let nginx_itself = benchd(folder.path(), &["run", &url, "--server", &url]);
+    let told = nginx_itself.stderr;
+    assert!(nginx_itself.code == 2 && told.contains("not look like a benchd service"), "{told}");
     let nobody = benchd(folder.path(), &["run", &url, "--server", "http://127.0.0.1:1"]);
     assert!(nobody.code == 2 && nobody.stderr.contains("cannot reach"), "{}", nobody.stderr);
 }

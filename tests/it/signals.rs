@@ -66,6 +66,7 @@ fn ctrl_c_in_the_queue_cancels_the_job() {
     assert!(said.any(|line| line.contains(" rps")), "the host is taken");
     let (second, _stdout, mut waiting) = start(folder.path(), &["run", &url, "-n", "10"]);
     assert!(waiting.any(|line| line == "queued"));
+    assert!(waiting.any(|line| line == "waiting: another job loads this host"));
     send_signal(&second, "INT");
     let rest: Vec<String> = waiting.collect();
     assert_eq!(second.wait_with_output().unwrap().status.code(), Some(130), "{rest:?}");
@@ -85,6 +86,7 @@ fn ctrl_c_cancels_the_job_at_the_service_wherever_it_is() {
     let (queued, _stdout, mut waiting) =
         start(folder.path(), &["run", &url, "-n", "10", "--server", &server]);
     assert!(waiting.any(|line| line == "queued"));
+    assert!(waiting.any(|line| line.starts_with("waiting: another job loads this host")));
     for child in [&queued, &running] {
         send_signal(child, "INT");
     }
@@ -95,6 +97,23 @@ fn ctrl_c_cancels_the_job_at_the_service_wherever_it_is() {
     let jobs = service.get("/jobs").json();
     let states: Vec<_> = jobs["items"].as_array().unwrap().iter().map(|j| &j["state"]).collect();
     assert_eq!(states, [&json!("cancelled"), &json!("cancelled")]);
+}
+
+#[test]
+fn a_terminal_that_is_closed_ends_a_run_that_keeps_what_it_measured() {
+    let (nginx, folder) = (nginx::start(), tempfile::tempdir().unwrap());
+    let url = nginx.url("/");
+    let args = ["run", &url, "-c", "1", "-d", "60s", "--format", "json"];
+    let (mut child, mut stdout, mut said) = start(folder.path(), &args);
+    assert!(said.any(|line| line.contains(" rps")));
+    // The kernel and the shell both send one.
+    send_signal(&child, "HUP");
+    send_signal(&child, "HUP");
+    let rest: Vec<String> = said.collect();
+    let mut report = String::new();
+    stdout.read_to_string(&mut report).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{rest:?}");
+    assert!(report.contains("\"ended\": \"interrupted\""), "{report}");
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! The job measured by this process. It goes through the local database like
 //! any other, so that history grows and a kill loses nothing.
 
-use super::{no_result, refusal};
-use crate::args::OutputArgs;
+use super::{no_result, words};
+use crate::args::RunArgs;
 use crate::exit::{Exit, Stop};
 use crate::follow::Progress;
 use crate::{local, output};
@@ -16,7 +16,7 @@ use benchd_worker::{Outcome, Worker, WorkerConfig, WorkerError};
 use serde_json::Value;
 use std::io::IsTerminal as _;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 /// How long a finished job waits for a database that takes nothing. Somebody
@@ -24,19 +24,19 @@ use tokio_util::sync::CancellationToken;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) async fn run(
-    output: &OutputArgs,
+    args: &RunArgs,
     document: &Value,
     policy: TargetPolicy,
     format: Format,
     shutdown: CancellationToken,
 ) -> anyhow::Result<Exit> {
     let named = |name: &str| policy.named(name).map(RegisteredTarget::spec);
-    let spec = JobSpec::parse(document, &named).map_err(|errors| refusal(&errors))?;
+    let spec = JobSpec::parse(document, &named).map_err(|errors| words::refusal(args, &errors))?;
     check_target(&spec, &policy).await?;
-    let store = local::open_store(output.database.database.as_deref()).await?;
+    let store = local::open_store(args.output.database.database.as_deref()).await?;
     let id = JobId::new();
     let target_host = spec.target_host();
-    let mut progress = Progress::new(&spec, output.quiet);
+    let mut progress = Progress::new(&spec, args.output.quiet);
     let created = store
         .create_job(NewJob {
             id,
@@ -122,6 +122,7 @@ async fn follow(store: &Store, id: JobId, progress: &mut Progress) {
                 return;
             }
         }
+        progress.waits(Instant::now(), "another job loads this host");
         store.changed(AT_MOST).await;
     }
 }

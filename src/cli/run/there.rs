@@ -1,41 +1,66 @@
 //! The job measured by a service.
 
-use super::no_result;
-use crate::args::OutputArgs;
+use super::{no_result, words};
+use crate::args::RunArgs;
 use crate::client::Client;
 use crate::exit::{Exit, Stop};
-use crate::follow::Progress;
+use crate::follow::{PATIENCE, Progress};
 use crate::output;
 use crate::serve::read_token;
 use benchd_model::{Job, JobId, RunResult, Span};
 use benchd_report::{Format, Report, render_table};
 use serde_json::Value;
+use std::cell::RefCell;
+use std::convert::Infallible;
 use std::io::IsTerminal as _;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 pub(super) async fn run(
-    output: &OutputArgs,
+    args: &RunArgs,
     server: &str,
     document: &Value,
     format: Format,
     shutdown: CancellationToken,
 ) -> anyhow::Result<Exit> {
+    let output = &args.output;
     let wait = output.wait.as_deref().map(str::parse::<Span>).transpose();
-    let wait = wait.map_err(|why| Stop::error(Exit::Usage, format!("--wait: {why}")))?;
+    let wait = wait.map_err(|why| {
+        Stop::error(Exit::Usage, format!("{}: {why}", args.sources.name("--wait")))
+    })?;
     let client = Client::new(server, read_token(&output.token)?)?;
-    let job = client.post_job(document).await?;
-    let mut progress = Progress::new(&job.spec, output.quiet);
-    let mut on_event = |event: &_| progress.event(event);
+    let posted = client.post_job(document).await;
+    let job = posted.map_err(|error| match error.downcast_ref::<Stop>() {
+        Some(stop) if !stop.errors.is_empty() => words::refusal(args, &stop.errors),
+        _ => error,
+    })?;
+    let progress = RefCell::new(Progress::new(&job.spec, output.quiet));
+    let mut on_event = |event: &_| progress.borrow_mut().event(event);
     let followed = tokio::select! {
         followed = client.follow(job.id, &shutdown, &mut on_event) => followed,
         () = expiry(wait) => Err(still_going(&client, job.id)),
+        never = tell_of_the_queue(&client, job.id, &progress) => match never {},
     };
+    let progress = progress.into_inner();
     progress.finish();
     followed?;
     let job = client.job(job.id).await?;
     print_report(&client, &job, format).await?;
     Ok(Exit::of_job(job.state, job.verdict))
+}
+
+/// Says why nothing happens, when nothing does for a while.
+async fn tell_of_the_queue(client: &Client, id: JobId, progress: &RefCell<Progress>) -> Infallible {
+    tokio::time::sleep(PATIENCE).await;
+    if let Ok(job) = client.job(id).await {
+        let why = match job.queue_position {
+            Some(0) | None => "another job loads this host, or no worker is free".to_owned(),
+            Some(1) => "1 job comes before it".to_owned(),
+            Some(many) => format!("{many} jobs come before it"),
+        };
+        progress.borrow_mut().waits(Instant::now(), &why);
+    }
+    std::future::pending().await
 }
 
 fn still_going(client: &Client, id: JobId) -> anyhow::Error {
