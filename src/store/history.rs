@@ -79,7 +79,7 @@ impl FromStr for Cursor {
             // The braced and dashed spellings are as long as no page's cursor.
             (id.len() == 32).then(|| Uuid::parse_str(id).ok())?.map(|id| Self { created_us, id })
         };
-        parts().ok_or_else(|| format!("{text:?} is no cursor: take it from a page's `next`"))
+        parts().ok_or_else(|| format!("{text:?} is no cursor: take it from a page's `next_cursor`"))
     }
 }
 

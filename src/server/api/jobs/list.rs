@@ -59,10 +59,7 @@ pub(crate) async fn list(State(app): State<App>, RawQuery(query): RawQuery) -> A
         until: params.parsed("until"),
     };
     let limit = params.whole("limit", 1..=MAX_LIMIT).unwrap_or(DEFAULT_LIMIT);
-    let after = params.text("cursor").and_then(|text| {
-        let refusal = || format!("{text:?} is no cursor: take it from a page's `next_cursor`");
-        text.parse::<Cursor>().map_err(|_| params.error("cursor", refusal())).ok()
-    });
+    let after = params.parsed::<Cursor>("cursor");
     params.finish()?;
 
     let page = app.store.jobs(&filter, after, limit).await?;
