@@ -105,7 +105,7 @@ async fn print_report(client: &Client, job: &Job) -> anyhow::Result<()> {
         ))?;
     }
     if result.validity.reconciled == Some(true) {
-        say(format_args!("          nginx counted exactly the requests that were sent"))?;
+        say(format_args!("          nginx's own request counter agrees with what was sent"))?;
     }
     say(format_args!("\njob       {}", client.url(&path)))?;
     for part in ["result", "timeline", "events"] {

@@ -164,7 +164,8 @@ pub struct LoadSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1)]
     pub requests: Option<u64>,
-    /// How long; `10s` when neither it nor `requests` is given.
+    /// How long; `10s` when neither it nor `requests` is given. Answers under way
+    /// at the end are waited for, at most `timeout` and at most 3 s, and count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, example = "30s")]
     pub duration: Option<Span>,

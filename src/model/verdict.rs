@@ -97,7 +97,8 @@ pub struct Validity {
     /// Time the generator's threads waited for a processor, per thread and
     /// second, 0 to 1; the highest of the trials.
     pub generator_wait_ratio: Option<f64>,
-    /// Whether nginx counted exactly the requests that were sent; null when
-    /// there is no stub_status to ask.
+    /// Whether nginx's own request counter, our polls left out, agrees with what
+    /// was sent: at least every answered request, at most every one that may
+    /// have reached it. Null when it was not read around the whole load.
     pub reconciled: Option<bool>,
 }

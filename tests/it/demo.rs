@@ -9,7 +9,7 @@ fn assert_shown(stdout: &str, target: &str) {
         "Complete requests:",
         "nginx",
         "verdict   pass",
-        "nginx counted exactly the requests that were sent",
+        "nginx's own request counter agrees with what was sent",
         "/timeline",
     ] {
         assert!(stdout.contains(part), "{part:?} is missing in:\n{stdout}");

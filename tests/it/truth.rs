@@ -96,7 +96,7 @@ fn every_count_equals_nginx_over_tls_and_http_1_0() {
 }
 
 #[test]
-fn ten_thousand_connections_are_all_alive_in_little_memory() {
+fn ten_thousand_connections_are_all_alive() {
     let nginx =
         nginx::start_with(NginxOptions { worker_connections: 16_384, ..NginxOptions::default() });
     let folder = tempfile::tempdir().unwrap();
