@@ -3,6 +3,9 @@
 //! Everything a driver says goes through its [`Reporter`]; everything it is
 //! told comes as an [`Order`].
 
+mod failure;
+mod pace;
+mod talk;
 pub(crate) mod tokio;
 
 use crate::record::{Second, ThreadEnd};
