@@ -4,7 +4,7 @@
 use crate::budget::Pool;
 use crate::clock::{Clock, NEVER, Nanos, nanos};
 use crate::descriptors::Descriptors;
-use crate::driver::{Farewell, Order, Report, Reporter, tokio};
+use crate::driver::{Driver, Farewell, Order, Report, Reporter};
 use crate::plan::{Plan, PlanError};
 use crate::prepared::Prepared;
 use crate::record::{Merger, Row, ThreadEnd};
@@ -50,6 +50,9 @@ pub enum EngineError {
     /// The plan cannot be run.
     #[error(transparent)]
     Plan(#[from] PlanError),
+    /// The driver that was asked for cannot run here.
+    #[error("the io_uring driver cannot make this load: {0}")]
+    Driver(#[source] io::Error),
     /// A generator thread could not be started.
     #[error("a generator thread could not be started: {0}")]
     Thread(#[source] io::Error),
@@ -67,6 +70,7 @@ pub fn run(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Run, EngineError> {
     let prepared = Prepared::new(plan)?;
+    let driver = Driver::choose(plan).map_err(EngineError::Driver)?;
     let threads = prepared.threads;
     let shared = Arc::new(Shared {
         prepared,
@@ -78,7 +82,7 @@ pub fn run(
         gauge: Gauge::default(),
         descriptors: Descriptors::raise(),
     });
-    let mut crew = Crew::start(&shared)?;
+    let mut crew = Crew::start(driver, &shared)?;
     progress(Progress::Phase(Phase::Preparing));
     crew.gather(|report| matches!(report, Report::Built))?;
     crew.order(Order::Connect);
@@ -104,6 +108,7 @@ fn window(plan: &Plan, now: Nanos) -> Window {
 /// The generator threads, from the coordinator's side. However it is dropped,
 /// none of them goes on.
 struct Crew {
+    driver: Driver,
     shared: Arc<Shared>,
     orders: Vec<Sender<Order>>,
     reports: Receiver<(u32, Report)>,
@@ -113,9 +118,10 @@ struct Crew {
 }
 
 impl Crew {
-    fn start(shared: &Arc<Shared>) -> Result<Self, EngineError> {
+    fn start(driver: Driver, shared: &Arc<Shared>) -> Result<Self, EngineError> {
         let (reporting, reports) = channel();
         let mut crew = Self {
+            driver,
             shared: shared.clone(),
             orders: Vec::new(),
             reports,
@@ -127,7 +133,7 @@ impl Crew {
             let (shared, reporter) = (shared.clone(), Reporter::new(thread, reporting.clone()));
             let work = move || {
                 let farewell = Farewell(reporter.handle());
-                tokio::generate(thread, &shared, reporter, &receiver);
+                driver.generate(thread, &shared, reporter, &receiver);
                 drop(farewell);
             };
             let named = std::thread::Builder::new().name(format!("benchd-load-{thread}"));
@@ -173,7 +179,7 @@ impl Crew {
         let shared = self.shared.clone();
         let mut end = TrialEnd {
             reason: shared.stop.requested().unwrap_or(EndReason::Completed),
-            driver: tokio::NAME.to_owned(),
+            driver: self.driver.name().to_owned(),
             threads: shared.prepared.threads,
             connections_achieved: shared.gauge.most_established(),
             first_response: shared.first_response.get().cloned(),
