@@ -15,6 +15,7 @@ use crate::http1::HeadCache;
 use crate::record::{Exchange, Recorder, ThreadEnd};
 use crate::shared::{Shared, Window};
 use benchd_model::Outcome;
+use rustix::net::Shutdown;
 use std::cell::Cell;
 use std::io;
 use std::rc::Rc;
@@ -369,6 +370,16 @@ impl Load {
             }
             Stage::BackingOff => self.next(index, self.now()),
             Stage::Waiting | Stage::Between(_) | Stage::Resting => {}
+        }
+    }
+}
+
+impl Drop for Load {
+    /// Ends what is under way on every connection, for the ring to come to rest.
+    fn drop(&mut self) {
+        for socket in self.slots.iter().filter_map(|slot| slot.socket.as_ref()) {
+            // One that is not connected any more has nothing under way.
+            rustix::net::shutdown(socket, Shutdown::Both).ok();
         }
     }
 }
