@@ -5,7 +5,7 @@ use super::ring::{Done, Token};
 use super::slot::Stage;
 use crate::driver::failure::Failure;
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType};
+use rustix::net::{AddressFamily, RecvFlags, Shutdown, SocketFlags, SocketType};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -33,7 +33,6 @@ impl Load {
         if !self.shared.gauge.take_socket(self.shared.descriptors.for_connections) {
             return Err(Failure::no_descriptor(&self.shared, &mut self.recorder));
         }
-        self.ring.settle_closing();
         let begun = self.now();
         let socket = match socket(address) {
             Ok(socket) => socket,
@@ -115,10 +114,11 @@ impl Load {
         let Some(socket) = slot.socket.take() else { return };
         slot.generation = Token::next_generation(slot.generation);
         if slot.connecting || slot.receiving || slot.sending {
-            self.ring.close(socket);
-        } else {
-            drop(socket);
+            // They hold the socket, and come back once it is shut down. To
+            // cancel them by descriptor would search all requests there are.
+            rustix::net::shutdown(&socket, Shutdown::Both).ok();
         }
+        drop(socket);
         (slot.connecting, slot.receiving, slot.sending) = (false, false, false);
         self.shared.gauge.give_socket();
         if std::mem::take(&mut slot.established) {

@@ -14,7 +14,6 @@ impl Load {
         let index = done.token.slot as usize;
         match done.op {
             Op::Tick => self.tick_due = true,
-            Op::Cleaning => {}
             // An earlier connection's.
             _ if self.slots[index].generation != done.token.generation => {}
             Op::Receive => self.received(index, done),

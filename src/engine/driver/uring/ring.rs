@@ -11,7 +11,7 @@ use rustix::net::addr::SocketAddrArg;
 use rustix::net::{RecvFlags, SendFlags, SocketAddrAny};
 use std::io;
 use std::mem::ManuallyDrop;
-use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,9 +20,6 @@ const SUBMISSIONS: u32 = 512;
 
 /// Completions that may wait for us; more are kept by the kernel.
 const COMPLETIONS: u32 = 8192;
-
-/// Descriptors whose closing may wait for the next submission.
-const MOST_CLOSING: usize = 32;
 
 /// Waits for requests to come back before the buffers are freed; each brings
 /// at least one.
@@ -41,13 +38,11 @@ pub(super) enum Op {
     /// A receive; goes on while `more`.
     Receive,
     Tick,
-    /// Cancelling and closing: nobody waits for it.
-    Cleaning,
 }
 
 impl Op {
     const fn always_completes(self) -> bool {
-        !matches!(self, Self::SendWhole | Self::Cleaning)
+        !matches!(self, Self::SendWhole)
     }
 }
 
@@ -98,7 +93,6 @@ pub(super) struct Ring {
     next: usize,
     /// Requests that will complete at least once more.
     outstanding: usize,
-    closing: usize,
 }
 
 impl Ring {
@@ -116,7 +110,6 @@ impl Ring {
             batch: Vec::with_capacity(COMPLETIONS as usize),
             next: 0,
             outstanding: 0,
-            closing: 0,
         };
         ring.tick();
         Ok(ring)
@@ -162,27 +155,8 @@ impl Ring {
         self.push(entry, Op::Receive, token);
     }
 
-    /// Closes a socket that requests are still using.
-    pub(super) fn close(&mut self, socket: OwnedFd) {
-        let fd = Fd(socket.into_raw_fd());
-        let cancel = opcode::AsyncCancel2::new(CancelBuilder::fd(fd).all()).build();
-        for entry in [cancel, opcode::Close::new(fd).build()] {
-            let entry = entry.flags(squeue::Flags::SKIP_SUCCESS);
-            self.push(entry, Op::Cleaning, Token::NONE);
-        }
-        self.closing += 1;
-    }
-
-    /// Makes room for a new descriptor when many wait to be closed.
-    pub(super) fn settle_closing(&mut self) {
-        if self.closing > MOST_CLOSING {
-            self.submit();
-        }
-    }
-
     /// Submits, and waits for a completion if `block`.
     pub(super) fn enter(&mut self, block: bool) -> io::Result<()> {
-        self.closing = 0;
         let entered = self.enter_kernel(block);
         self.reap();
         match entered {
@@ -223,8 +197,7 @@ impl Ring {
             1 => Op::SendWhole,
             2 => Op::Send,
             3 => Op::Receive,
-            4 => Op::Tick,
-            _ => Op::Cleaning,
+            _ => Op::Tick,
         };
         self.outstanding -= usize::from(!more && op.always_completes());
         let generation = (data >> 32) as u32 & 0xff_ffff;
@@ -271,7 +244,6 @@ impl Ring {
 
     #[cold]
     fn submit(&mut self) {
-        self.closing = 0;
         if let Err(error) = self.uring.submit() {
             assert!(is_passing(&error), "the ring takes no requests: {error}");
             self.reap();
