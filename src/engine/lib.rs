@@ -22,7 +22,7 @@ mod shared;
 mod stop;
 mod tls;
 
-pub use plan::{HeaderDefaults, Plan, PlanError, RequestPlan};
+pub use plan::{DRIVER_VARIABLE, DriverChoice, HeaderDefaults, Plan, PlanError, RequestPlan};
 pub use record::Row;
 pub use run::{EngineError, Progress, Run, run};
 pub use stop::Stop;

@@ -48,6 +48,42 @@ pub struct Plan {
     pub insecure: bool,
     /// How many raw rows to keep for exact figures; 0 for none.
     pub keep_rows: usize,
+    /// What moves the bytes.
+    pub driver: DriverChoice,
+}
+
+/// What moves the bytes of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DriverChoice {
+    /// io_uring where the target is plain and the kernel grants it, else tokio.
+    #[default]
+    Auto,
+    /// The portable driver; it also carries TLS.
+    Tokio,
+    /// io_uring, or no run.
+    Uring,
+}
+
+/// The environment variable that chooses the driver: `auto`, `tokio` or
+/// `io_uring`.
+pub const DRIVER_VARIABLE: &str = "BENCHD_DRIVER";
+
+impl DriverChoice {
+    /// What [`DRIVER_VARIABLE`] says; [`Self::Auto`] when it is not set.
+    pub fn from_environment() -> Result<Self, PlanError> {
+        let Some(word) = std::env::var_os(DRIVER_VARIABLE) else { return Ok(Self::Auto) };
+        let word = word.to_string_lossy();
+        Self::from_word(&word).ok_or_else(|| PlanError::Driver(word.into_owned()))
+    }
+
+    fn from_word(word: &str) -> Option<Self> {
+        match word {
+            "" | "auto" => Some(Self::Auto),
+            "tokio" => Some(Self::Tokio),
+            "io_uring" => Some(Self::Uring),
+            _ => None,
+        }
+    }
 }
 
 /// The request sent over and over.
@@ -118,6 +154,9 @@ pub enum PlanError {
     /// The TLS library refuses its own settings.
     #[error("TLS settings: {0}")]
     Tls(String),
+    /// The environment names a driver that there is not.
+    #[error("{DRIVER_VARIABLE} is {0:?}, which is none of auto, tokio and io_uring")]
+    Driver(String),
 }
 
 impl Plan {
@@ -150,6 +189,7 @@ impl Plan {
             expect_status: spec.request.expect_status.clone(),
             insecure: spec.target.insecure,
             keep_rows: 0,
+            driver: DriverChoice::from_environment()?,
         };
         plan.check()?;
         Ok(plan)

@@ -2,7 +2,7 @@
 //! together, hands their merged seconds out, and sums the end up.
 
 use crate::clock::{NEVER, Nanos, nanos};
-use crate::driver::{Farewell, Order, Report, Reporter, tokio};
+use crate::driver::{Driver, Farewell, Order, Report, Reporter};
 use crate::plan::{Plan, PlanError};
 use crate::prepared::Prepared;
 use crate::record::{Merger, Row, ThreadEnd};
@@ -48,6 +48,9 @@ pub enum EngineError {
     /// The plan cannot be run.
     #[error(transparent)]
     Plan(#[from] PlanError),
+    /// The driver that was asked for cannot run here.
+    #[error("the io_uring driver cannot make this load: {0}")]
+    Driver(#[source] io::Error),
     /// A generator thread could not be started.
     #[error("a generator thread could not be started: {0}")]
     Thread(#[source] io::Error),
@@ -64,8 +67,9 @@ pub fn run(
     stop: &Stop,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Run, EngineError> {
+    let driver = Driver::choose(plan).map_err(EngineError::Driver)?;
     let shared = Shared::new(Prepared::new(plan)?, stop.clone());
-    let mut crew = Crew::start(&shared)?;
+    let mut crew = Crew::start(driver, &shared)?;
     progress(Progress::Phase(Phase::Preparing));
     crew.gather(|report| matches!(report, Report::Built))?;
     crew.order(Order::Connect);
@@ -91,6 +95,7 @@ fn window(plan: &Plan, now: Nanos) -> Window {
 /// The generator threads, from the coordinator's side. However it is dropped,
 /// none of them goes on.
 struct Crew {
+    driver: Driver,
     shared: Arc<Shared>,
     orders: Vec<Sender<Order>>,
     reports: Receiver<(u32, Report)>,
@@ -100,9 +105,10 @@ struct Crew {
 }
 
 impl Crew {
-    fn start(shared: &Arc<Shared>) -> Result<Self, EngineError> {
+    fn start(driver: Driver, shared: &Arc<Shared>) -> Result<Self, EngineError> {
         let (reporting, reports) = channel();
         let mut crew = Self {
+            driver,
             shared: shared.clone(),
             orders: Vec::new(),
             reports,
@@ -114,7 +120,7 @@ impl Crew {
             let (shared, reporter) = (shared.clone(), Reporter::new(thread, reporting.clone()));
             let work = move || {
                 let farewell = Farewell(reporter.handle());
-                tokio::generate(thread, &shared, reporter, &receiver);
+                driver.generate(thread, &shared, reporter, &receiver);
                 drop(farewell);
             };
             let named = std::thread::Builder::new().name(format!("benchd-load-{thread}"));
@@ -160,7 +166,7 @@ impl Crew {
         let shared = self.shared.clone();
         let mut end = TrialEnd {
             reason: shared.stop.requested().unwrap_or(EndReason::Completed),
-            driver: tokio::NAME.to_owned(),
+            driver: self.driver.name().to_owned(),
             threads: shared.prepared.threads,
             connections_achieved: shared.gauge.most_established(),
             first_response: shared.first_response.get().cloned(),
@@ -278,7 +284,7 @@ impl<'a> Watch<'a> {
 #[cfg(test)]
 mod tests {
     use super::{Crew, EngineError, Watch, window};
-    use crate::driver::{Farewell, Report, Reporter};
+    use crate::driver::{Driver, Farewell, Report, Reporter};
     use crate::shared::Shared;
     use std::collections::BTreeMap;
     use std::sync::Arc;
@@ -292,7 +298,8 @@ mod tests {
             panic!("as the test wants it");
         });
         let (shared, ends) = (shared.clone(), BTreeMap::new());
-        Crew { shared, orders: Vec::new(), reports, ends, threads: vec![thread] }
+        let driver = Driver::Tokio;
+        Crew { driver, shared, orders: Vec::new(), reports, ends, threads: vec![thread] }
     }
 
     #[test]

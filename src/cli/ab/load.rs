@@ -4,7 +4,7 @@ use super::options::Options;
 use super::progress::Heartbeat;
 use super::{FAILED, REFUSED, Stopped, UNKNOWN_HOST};
 use crate::output;
-use benchd_engine::{HeaderDefaults, Plan, Progress, RequestPlan, Stop};
+use benchd_engine::{DriverChoice, HeaderDefaults, Plan, Progress, RequestPlan, Stop};
 use benchd_model::policy::TargetPolicy;
 use benchd_model::spec::{LoadSpec, OnInconclusive, Protocol, RequestSpec, TargetSpec};
 use benchd_model::{JobSpec, Tally, TrialEnd};
@@ -84,6 +84,7 @@ pub(super) fn plan(options: &Options, address: SocketAddr) -> Plan {
         expect_status: ["1xx", "2xx", "3xx", "4xx", "5xx"].map(str::to_owned).to_vec(),
         insecure: true,
         keep_rows: rows,
+        driver: DriverChoice::default(),
     }
 }
 

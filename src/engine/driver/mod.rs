@@ -3,11 +3,69 @@
 //! Everything a driver says goes through its [`Reporter`]; everything it is
 //! told comes as an [`Order`].
 
-pub(crate) mod tokio;
+mod failure;
+mod pace;
+mod talk;
+mod tokio;
+mod uring;
 
+use crate::plan::{DriverChoice, Plan};
 use crate::record::{Second, ThreadEnd};
-use crate::shared::Window;
+use crate::shared::{Shared, Window};
+use std::io;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
+
+/// The drivers there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Driver {
+    Tokio,
+    Uring,
+}
+
+impl Driver {
+    /// The driver that `plan` asks for or, left to us, the fastest that can
+    /// run it here. An error says why the one asked for cannot.
+    pub(crate) fn choose(plan: &Plan) -> io::Result<Self> {
+        match plan.driver {
+            DriverChoice::Tokio => Ok(Self::Tokio),
+            DriverChoice::Auto if plan.is_tls() => Ok(Self::Tokio),
+            DriverChoice::Auto => Ok(uring::probe().map_or_else(
+                |error| {
+                    tracing::debug!(%error, "no io_uring here");
+                    Self::Tokio
+                },
+                |()| Self::Uring,
+            )),
+            DriverChoice::Uring if plan.is_tls() => {
+                Err(io::Error::new(io::ErrorKind::Unsupported, "it does not carry TLS"))
+            }
+            DriverChoice::Uring => uring::probe().map(|()| Self::Uring),
+        }
+    }
+
+    /// As results name it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Tokio => tokio::NAME,
+            Self::Uring => uring::NAME,
+        }
+    }
+
+    /// Runs one generator thread from its first report to its last but one.
+    pub(crate) fn generate(
+        self,
+        thread: u32,
+        shared: &Arc<Shared>,
+        reporter: Reporter,
+        orders: &Orders,
+    ) {
+        match self {
+            Self::Tokio => tokio::generate(thread, shared, reporter, orders),
+            Self::Uring => uring::generate(thread, shared, reporter, orders),
+        }
+    }
+}
 
 /// What a generator thread tells the coordinator.
 #[derive(Debug)]
@@ -21,7 +79,7 @@ pub(crate) enum Report {
     /// It is done; its last second was reported before.
     Finished(Box<ThreadEnd>),
     /// It cannot work.
-    Failed(std::io::Error),
+    Failed(io::Error),
     /// The thread is gone; always the last report.
     Gone,
 }

@@ -1,7 +1,7 @@
 //! A bare front to the engine, for measuring the engine itself:
 //! `load URL CONNECTIONS THREADS (REQUESTS | SECONDS"s") [close] [warm]`.
 
-use benchd_engine::{HeaderDefaults, Plan, Progress, RequestPlan, Stop, run};
+use benchd_engine::{DriverChoice, HeaderDefaults, Plan, Progress, RequestPlan, Stop, run};
 use benchd_model::Tally;
 use benchd_model::spec::Protocol;
 use std::error::Error;
@@ -36,6 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         expect_status: vec!["2xx".into()],
         insecure: true,
         keep_rows: 0,
+        driver: DriverChoice::from_environment()?,
     };
     let mut total = Tally::default();
     let run = run(&plan, &Stop::default(), &mut |progress| {

@@ -62,6 +62,8 @@ pub(crate) struct Recorder {
     last_complete: Nanos,
     /// Body length of the run's first good response, once it is known.
     document_bytes: Option<u64>,
+    /// Bytes given as sent that had not been, to be taken back.
+    overstated: u64,
     end: ThreadEnd,
 }
 
@@ -80,6 +82,7 @@ impl Recorder {
             last_event: 0,
             last_complete: 0,
             document_bytes: None,
+            overstated: 0,
             end: ThreadEnd::default(),
         }
     }
@@ -136,6 +139,14 @@ impl Recorder {
     pub(crate) fn sent(&mut self, measured: bool, bytes: usize) {
         if measured {
             self.current.tally.bytes.sent += bytes as u64;
+        }
+    }
+
+    /// So many bytes that were given as sent had not been.
+    #[cold]
+    pub(crate) fn unsent(&mut self, measured: bool, bytes: usize) {
+        if measured {
+            self.overstated += bytes as u64;
         }
     }
 
@@ -279,6 +290,9 @@ impl Recorder {
         let next = Second::new(self.current.index + 1);
         let mut second = std::mem::replace(&mut self.current, next);
         (second.tally.generator_cpu_us, second.tally.generator_wait_us) = self.cpu.lap_us();
+        let taken_back = self.overstated.min(second.tally.bytes.sent);
+        second.tally.bytes.sent -= taken_back;
+        self.overstated -= taken_back;
         second.tally.span_us = (span + 500) / 1000;
         second.open = self.open.get();
         self.second_start += SECOND;

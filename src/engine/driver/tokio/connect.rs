@@ -1,10 +1,10 @@
 //! Opening one connection: descriptor, TCP, TLS, each failure in its class.
 
 use super::local::Local;
-use super::slot::Failure;
 use super::transport::Transport;
 use crate::clock::Nanos;
-use benchd_model::{Outcome, Span};
+use crate::driver::failure::{Failure, in_words};
+use benchd_model::Outcome;
 use rustix::io::Errno;
 use std::future::poll_fn;
 use std::io;
@@ -19,8 +19,6 @@ use tokio_rustls::TlsConnector;
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) transport: Transport,
-    /// It has carried a request.
-    pub(super) used: bool,
     /// Dropped after the transport, so that the counts follow the socket.
     _established: Established,
 }
@@ -36,13 +34,13 @@ pub(super) async fn connect(
     let connecting = pin!(open(address));
     let stream = match in_time(local, index, connecting).await {
         Some(opened) => opened.map_err(|error| tcp_failure(local, &error))?,
-        None => return Err(too_slow(local, Outcome::Timeout, "no TCP connection")),
+        None => return Err(Failure::no_connection_in_time(&local.shared)),
     };
     let connected = local.now();
     let (transport, tls) = handshake(local, index, stream, connected).await?;
     let now = tls.map_or(connected, |tls| connected + tls);
     local.recorder.borrow_mut().connected(now, connected - begun, tls);
-    Ok(Connection { transport, used: false, _established: Established::count(socket) })
+    Ok(Connection { transport, _established: Established::count(socket) })
 }
 
 async fn open(address: SocketAddr) -> io::Result<TcpStream> {
@@ -72,7 +70,7 @@ async fn handshake(
     match in_time(local, index, pin!(shaking)).await {
         Some(Ok(stream)) => Ok((Transport::Tls(Box::new(stream)), Some(local.now() - connected))),
         Some(Err(error)) => Err(tls_failure(&error)),
-        None => Err(too_slow(local, Outcome::Tls, "TLS handshake not finished")),
+        None => Err(Failure::too_slow(&local.shared, Outcome::Tls, "TLS handshake not finished")),
     }
 }
 
@@ -91,35 +89,8 @@ async fn in_time<F: Future>(
     .await
 }
 
-fn too_slow(local: &Local, outcome: Outcome, what: &str) -> Failure {
-    let limit = Span::from(local.shared.prepared.plan.timeout);
-    Failure::new(outcome, format!("{what} within {limit}"))
-}
-
 fn tcp_failure(local: &Local, error: &io::Error) -> Failure {
-    let mut no_room = true;
-    let note = match error.raw_os_error().map(Errno::from_raw_os_error) {
-        Some(Errno::MFILE | Errno::NFILE) => descriptor_note(local),
-        Some(Errno::ADDRNOTAVAIL) => {
-            // Ports come back by themselves.
-            no_room = false;
-            "no free local port for another connection: use keep-alive, widen \
-             net.ipv4.ip_local_port_range, or spread the load over several target addresses"
-                .to_owned()
-        }
-        Some(Errno::NOBUFS | Errno::NOMEM | Errno::NOSPC) => {
-            "the kernel has no memory for another socket: see net.ipv4.tcp_mem and \
-             fs.epoll.max_user_watches"
-                .to_owned()
-        }
-        _ => return Failure::new(Outcome::Connect, in_words(error)),
-    };
-    local.recorder.borrow_mut().note(note);
-    Failure { no_room, ..Failure::new(Outcome::Local, in_words(error)) }
-}
-
-fn descriptor_note(local: &Local) -> String {
-    local.shared.descriptors.note(local.shared.prepared.plan.connections)
+    Failure::unconnected(&local.shared, &mut local.recorder.borrow_mut(), error)
 }
 
 fn tls_failure(error: &io::Error) -> Failure {
@@ -137,19 +108,6 @@ fn tls_failure(error: &io::Error) -> Failure {
     Failure::new(Outcome::Tls, reason)
 }
 
-/// An error as a fragment in a sentence.
-pub(super) fn in_words(error: &io::Error) -> String {
-    let text = error.to_string();
-    let mut letters = text.chars();
-    match (letters.next(), text.chars().nth(1)) {
-        // Words such as "TLS" stay as they are.
-        (Some(first), Some(second)) if second.is_lowercase() => {
-            first.to_lowercase().chain(letters).collect()
-        }
-        _ => text,
-    }
-}
-
 /// A descriptor within the run's share.
 #[derive(Debug)]
 struct Descriptor {
@@ -162,7 +120,7 @@ impl Descriptor {
         if local.shared.gauge.take_socket(share) {
             return Ok(Self { local: local.clone() });
         }
-        Err(tcp_failure(local, &io::Error::from_raw_os_error(Errno::MFILE.raw_os_error())))
+        Err(Failure::no_descriptor(&local.shared, &mut local.recorder.borrow_mut()))
     }
 }
 

@@ -4,6 +4,7 @@ use super::slots::{Flight, Slots};
 use crate::budget::Budget;
 use crate::clock::{Nanos, nanos};
 use crate::driver::Reporter;
+use crate::driver::pace::outstanding_connects;
 use crate::http1::HeadCache;
 use crate::record::{Recorder, ThreadEnd};
 use crate::shared::{Shared, Window};
@@ -11,12 +12,6 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use tokio::sync::{Notify, Semaphore};
-
-/// Connects of the whole run outstanding at the same time before the window:
-/// half of nginx's backlog of 511, so that opening does not end in dropped SYNs
-/// and their retransmissions. Within the window nothing is paced: what a full
-/// backlog does to its users is a part of the measurement.
-const OUTSTANDING_CONNECTS: u32 = 256;
 
 /// The one receive buffer of a thread.
 const RECEIVE_BUFFER: usize = 64 * 1024;
@@ -62,7 +57,7 @@ impl Local {
                 prepared.speaks_http10(),
             )),
             buffer: RefCell::new(vec![0; RECEIVE_BUFFER].into_boxed_slice()),
-            pacer: Semaphore::new((OUTSTANDING_CONNECTS / prepared.threads).max(1) as usize),
+            pacer: Semaphore::new(outstanding_connects(prepared.threads)),
             open,
             fins_missed: Cell::new(0),
             timeout: nanos(prepared.plan.timeout),

@@ -1,42 +1,18 @@
 //! One closed-loop user: a connection, and one attempt after the other on it.
 
 use super::connect::{Connection, connect};
-use super::exchange::Talk;
+use super::exchange;
 use super::local::Local;
 use super::transport::Idle;
 use crate::clock::Nanos;
+use crate::driver::failure::{Failure, UNASKED};
+use crate::driver::pace::{FIN_PATIENCE, FINS_TO_MISS, back_off};
+use crate::driver::talk::Talk;
 use crate::record::Exchange;
 use benchd_model::Outcome;
-use std::borrow::Cow;
 use std::future::{pending, poll_fn};
 use std::rc::Rc;
 use std::task::Poll;
-
-const MILLISECOND: Nanos = 1_000_000;
-
-/// How long a closing server may take to send its FIN.
-const FIN_PATIENCE: Nanos = 20 * MILLISECOND;
-
-/// After so many servers in a row that never closed, nobody waits any more.
-const FINS_TO_MISS: u32 = 3;
-
-/// Of a server's name, so much is kept.
-const LONGEST_NAME: usize = 256;
-
-/// Why an attempt failed.
-#[derive(Debug)]
-pub(super) struct Failure {
-    pub(super) outcome: Outcome,
-    pub(super) reason: Cow<'static, str>,
-    /// This process can hold no more connections than it does.
-    pub(super) no_room: bool,
-}
-
-impl Failure {
-    pub(super) fn new(outcome: Outcome, reason: impl Into<Cow<'static, str>>) -> Self {
-        Self { outcome, reason: reason.into(), no_room: false }
-    }
-}
 
 /// One user of the closed loop.
 #[derive(Debug)]
@@ -62,7 +38,7 @@ pub(super) async fn run(local: Rc<Local>, index: usize) {
         local: local.clone(),
         index,
         connection: None,
-        talk: Talk::new(local.clone(), index),
+        talk: Talk::default(),
         opened: 0,
         refusals: 0,
     };
@@ -136,7 +112,10 @@ impl Slot {
                 return;
             }
             let Some(connection) = &mut self.connection else { continue };
-            match poll_fn(|context| self.talk.poll(connection, context)).await {
+            let (local, talk) = (&*self.local, &mut self.talk);
+            let exchanged =
+                poll_fn(|context| exchange::poll(local, self.index, talk, connection, context));
+            match exchanged.await {
                 Ok(exchange) => {
                     now = exchange.done;
                     self.settle(&exchange);
@@ -171,6 +150,7 @@ impl Slot {
         let address = self.local.shared.prepared.address(number);
         self.opened += 1;
         self.connection = Some(connect(&self.local, self.index, address).await?);
+        self.talk.used = false;
         self.refusals = 0;
         Ok(())
     }
@@ -200,7 +180,7 @@ impl Slot {
         let idle = connection.transport.look(context);
         // What a server says unasked on a new connection, the exchange will
         // read and judge: a greeting tells which protocol it speaks.
-        if idle == Idle::Quiet || (idle == Idle::Bytes && !connection.used) {
+        if idle == Idle::Quiet || (idle == Idle::Bytes && !self.talk.used) {
             return;
         }
         self.connection = None;
@@ -216,45 +196,17 @@ impl Slot {
     fn settle(&mut self, exchange: &Exchange) {
         let local = &*self.local;
         local.slots.land(self.index);
-        let mut recorder = local.recorder.borrow_mut();
-        if !self.talk.attempt.measured {
-            recorder.warmed_up(Outcome::Ok);
-            return;
-        }
-        if recorder.wants_first_response() {
-            let completed = exchange.completed;
-            let transport = self.connection.as_ref().map(|connection| &connection.transport);
-            recorder.offer_first_response(completed.status, || {
-                benchd_model::recording::FirstResponse {
-                    software: local
-                        .heads
-                        .borrow()
-                        .server()
-                        .map(|name| name.chars().take(LONGEST_NAME).collect()),
-                    document_bytes: completed.body,
-                    tls: transport.and_then(|transport| transport.describe_tls()),
-                }
-            });
-        }
-        recorder.complete(exchange);
-        if exchange.completed.excess {
-            recorder.note(UNASKED.to_owned());
-        }
+        let (mut recorder, heads) = (local.recorder.borrow_mut(), local.heads.borrow());
+        self.talk.settle(exchange, &mut recorder, &heads, || {
+            self.connection.as_ref().and_then(|connection| connection.transport.describe_tls())
+        });
     }
 
     /// Records a failed attempt and closes its connection.
     fn fail(&mut self, failure: &Failure, now: Nanos) {
         self.local.slots.land(self.index);
-        let mut recorder = self.local.recorder.borrow_mut();
-        let attempt = &self.talk.attempt;
-        if attempt.measured {
-            recorder.failed(failure.outcome, &failure.reason, attempt.start, now);
-        } else {
-            recorder.warmed_up(failure.outcome);
-        }
-        drop(recorder);
+        self.talk.fail(failure, &mut self.local.recorder.borrow_mut(), now);
         self.connection = None;
-        self.talk.forget();
     }
 
     /// Records an attempt that found no connection and waits a while. True
@@ -271,14 +223,12 @@ impl Slot {
         false
     }
 
-    /// Waits longer after each refusal. The more users a thread has, the
-    /// longer, so that a closed port costs little CPU.
+    /// Waits longer after each refusal.
     async fn back_off(&mut self) {
         let local = self.local.clone();
-        let longest = (local.slots.len() as u64).clamp(50, 2000) * MILLISECOND;
-        let pause = (10 * MILLISECOND) << self.refusals.min(8);
+        let pause = back_off(self.refusals, local.slots.len());
         self.refusals += 1;
-        local.slots.arm(self.index, local.now() + pause.min(longest));
+        local.slots.arm(self.index, local.now() + pause);
         poll_fn(|_| {
             let over = local.window().is_some_and(|window| local.now() >= window.end);
             if over || local.slots.passed(self.index) { Poll::Ready(()) } else { Poll::Pending }
@@ -317,6 +267,3 @@ impl Slot {
         local.slots.disarm(self.index);
     }
 }
-
-const UNASKED: &str = "the server sent bytes after a complete response; \
-                       such connections were closed and not used again";

@@ -1,6 +1,7 @@
 //! The thread's only timer: a periodic one that the runtime sees as one more
 //! descriptor. Tokio's own timers would cost every poll two looks at the clock.
 
+use crate::driver::pace::tick_period;
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
     timerfd_settime,
@@ -11,9 +12,6 @@ use std::time::Duration;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-const SHORTEST: Duration = Duration::from_millis(1);
-const LONGEST: Duration = Duration::from_millis(20);
-
 /// Fires periodically; missed periods are one tick.
 #[derive(Debug)]
 pub(super) struct Ticker {
@@ -21,10 +19,9 @@ pub(super) struct Ticker {
 }
 
 impl Ticker {
-    /// A ticker fine enough to notice timeouts of this length within 2 %, but
-    /// never finer than 1 ms.
+    /// A ticker that is fine enough for timeouts of this length.
     pub(super) fn for_timeout(timeout: Duration) -> io::Result<Self> {
-        let period = (timeout / 50).clamp(SHORTEST, LONGEST);
+        let period = tick_period(timeout);
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
         let nanos = i64::from(period.subsec_nanos());

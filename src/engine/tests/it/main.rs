@@ -1,4 +1,5 @@
-//! The engine against small scripted servers that misbehave on purpose.
+//! The engine against small scripted servers that misbehave on purpose, on
+//! the portable driver; `uring` runs the same on the other one.
 
 #![expect(clippy::unwrap_used, reason = "a script that fails must end its test")]
 
@@ -9,3 +10,7 @@ mod framing;
 mod requests;
 mod support;
 mod tls;
+
+use benchd_engine::DriverChoice;
+
+const DRIVER: DriverChoice = DriverChoice::Tokio;

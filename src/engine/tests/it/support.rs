@@ -1,15 +1,17 @@
 //! Scripted servers on loopback, and a run against one of them with the checks
 //! that every run must pass.
 
-use benchd_engine::{HeaderDefaults, Plan, Progress, RequestPlan, Row, Stop, run};
+use benchd_engine::{
+    DriverChoice, EngineError, HeaderDefaults, Plan, Progress, RequestPlan, Row, Stop, run,
+};
 use benchd_model::job::Phase;
 use benchd_model::recording::TrialEnd;
 use benchd_model::spec::Protocol;
 use benchd_model::{Outcome, SecondRecord, Tally, Timestamp};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// One accepted connection in the hands of a script.
@@ -163,8 +165,28 @@ impl Measured {
     }
 }
 
+/// The driver under test, or whichever there is where the kernel refuses it.
+fn driver() -> DriverChoice {
+    static DRIVER: OnceLock<DriverChoice> = OnceLock::new();
+    *DRIVER.get_or_init(|| {
+        let mut nothing = plan_on("127.0.0.1:9".parse().unwrap(), crate::DRIVER);
+        (nothing.requests, nothing.preconnect) = (Some(0), false);
+        match run(&nothing, &Stop::default(), &mut |_| {}) {
+            Err(EngineError::Driver(error)) => {
+                eprintln!("{:?} is not tested: {error}", crate::DRIVER);
+                DriverChoice::Auto
+            }
+            _ => crate::DRIVER,
+        }
+    })
+}
+
 /// Ten requests over one connection; change what the case needs.
 pub(crate) fn plan(address: SocketAddr) -> Plan {
+    plan_on(address, driver())
+}
+
+fn plan_on(address: SocketAddr, driver: DriverChoice) -> Plan {
     Plan {
         addresses: vec![address],
         url: format!("http://{address}/").parse().unwrap(),
@@ -188,6 +210,7 @@ pub(crate) fn plan(address: SocketAddr) -> Plan {
         expect_status: vec!["2xx".into()],
         insecure: false,
         keep_rows: 1000,
+        driver,
     }
 }
 
@@ -221,6 +244,12 @@ pub(crate) fn load_until(plan: &Plan, stop: &Stop, seen: &mut dyn FnMut(&Progres
     })
     .unwrap();
     (measured.end, measured.rows) = (done.end, done.rows);
+    let name = match plan.driver {
+        DriverChoice::Uring => Some("io_uring"),
+        DriverChoice::Tokio => Some("tokio"),
+        DriverChoice::Auto => None,
+    };
+    assert!(name.is_none_or(|name| measured.end.driver == name), "{}", measured.end.driver);
     check(&measured);
     let limit = plan.timeout.as_micros() as u64;
     assert!(measured.total.latency.max_us().is_none_or(|max| max <= limit), "ok, yet too late");

@@ -1,0 +1,87 @@
+//! Why attempts fail, in the words that every driver uses.
+
+use crate::record::Recorder;
+use crate::shared::Shared;
+use benchd_model::{Outcome, Span};
+use rustix::io::Errno;
+use std::borrow::Cow;
+use std::io;
+
+/// The server sent what nobody asked for.
+pub(super) const UNASKED: &str = "the server sent bytes after a complete response; \
+                                  such connections were closed and not used again";
+
+/// Why an attempt failed.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub(super) outcome: Outcome,
+    pub(super) reason: Cow<'static, str>,
+    /// This process can hold no more connections than it does.
+    pub(super) no_room: bool,
+}
+
+impl Failure {
+    pub(super) fn new(outcome: Outcome, reason: impl Into<Cow<'static, str>>) -> Self {
+        Self { outcome, reason: reason.into(), no_room: false }
+    }
+
+    /// `what` within the time limit of a request did not happen.
+    pub(super) fn too_slow(shared: &Shared, outcome: Outcome, what: &str) -> Self {
+        let limit = Span::from(shared.prepared.plan.timeout);
+        Self::new(outcome, format!("{what} within {limit}"))
+    }
+
+    /// There is no TCP connection within the limit.
+    pub(super) fn no_connection_in_time(shared: &Shared) -> Self {
+        Self::too_slow(shared, Outcome::Timeout, "no TCP connection")
+    }
+
+    /// The request cannot be sent.
+    pub(super) fn unsent(error: &io::Error) -> Self {
+        Self::new(Outcome::Send, in_words(error))
+    }
+
+    /// Opening a TCP connection failed; a limit of this machine is noted.
+    pub(super) fn unconnected(shared: &Shared, recorder: &mut Recorder, error: &io::Error) -> Self {
+        let mut no_room = true;
+        let note = match error.raw_os_error().map(Errno::from_raw_os_error) {
+            Some(Errno::MFILE | Errno::NFILE) => {
+                shared.descriptors.note(shared.prepared.plan.connections)
+            }
+            Some(Errno::ADDRNOTAVAIL) => {
+                // Ports come back by themselves.
+                no_room = false;
+                "no free local port for another connection: use keep-alive, widen \
+                 net.ipv4.ip_local_port_range, or spread the load over several target addresses"
+                    .to_owned()
+            }
+            Some(Errno::NOBUFS | Errno::NOMEM | Errno::NOSPC) => {
+                "the kernel has no memory for another socket: see net.ipv4.tcp_mem and \
+                 fs.epoll.max_user_watches"
+                    .to_owned()
+            }
+            _ => return Self::new(Outcome::Connect, in_words(error)),
+        };
+        recorder.note(note);
+        Self { no_room, ..Self::new(Outcome::Local, in_words(error)) }
+    }
+
+    /// The run's share of descriptors is used up.
+    pub(super) fn no_descriptor(shared: &Shared, recorder: &mut Recorder) -> Self {
+        let error = io::Error::from_raw_os_error(Errno::MFILE.raw_os_error());
+        Self::unconnected(shared, recorder, &error)
+    }
+}
+
+/// An error as a fragment in a sentence.
+pub(super) fn in_words(error: &io::Error) -> String {
+    let text = error.to_string();
+    let mut letters = text.chars();
+    match (letters.next(), text.chars().nth(1)) {
+        // Words such as "TLS" stay as they are.
+        (Some(first), Some(second)) if second.is_lowercase() => {
+            first.to_lowercase().chain(letters).collect()
+        }
+        _ => text,
+    }
+}

@@ -1,0 +1,197 @@
+//! One user's talk with the server, request by request, as far as it is the
+//! same for every driver: what bytes, ends and errors mean for the attempt.
+//! It knows no sockets.
+
+use super::failure::{Failure, in_words};
+use crate::clock::Nanos;
+use crate::http1::{Completed, End, HeadCache, Response, Step};
+use crate::record::{Exchange, Recorder};
+use crate::shared::Shared;
+use benchd_model::Outcome;
+use benchd_model::recording::FirstResponse;
+use std::io;
+
+/// Of a server's name, so much is kept.
+const LONGEST_NAME: usize = 256;
+
+/// The talk of one slot.
+#[derive(Debug, Default)]
+pub(super) struct Talk {
+    response: Response,
+    pub(super) attempt: Attempt,
+    /// The connection has carried a request.
+    pub(super) used: bool,
+}
+
+/// The attempt that a slot is making.
+#[derive(Debug, Default)]
+pub(super) struct Attempt {
+    pub(super) start: Nanos,
+    pub(super) sent: Nanos,
+    first_byte: Nanos,
+    deadline: Nanos,
+    pub(super) measured: bool,
+    /// The whole request has gone out.
+    pub(super) flushed: bool,
+    /// The server has closed the connection.
+    pub(super) closed: bool,
+    /// Bytes of the request that are written.
+    pub(super) written: usize,
+    /// Why no more can be written. The server may have answered before it
+    /// stopped listening, so this is not the end yet.
+    pub(super) write_error: Option<io::Error>,
+}
+
+impl Talk {
+    /// Begins an attempt. On a kept connection the request is sent at once; a
+    /// new connection moves `sent` to when it is ready.
+    #[inline]
+    pub(super) fn begin(&mut self, start: Nanos, deadline: Nanos, measured: bool) {
+        self.attempt = Attempt { start, sent: start, deadline, measured, ..Attempt::default() };
+    }
+
+    /// Forgets what a failed attempt has left.
+    pub(super) fn forget(&mut self) {
+        self.response = Response::default();
+    }
+
+    /// Takes bytes that came at `now`; none while the response goes on.
+    #[inline]
+    pub(super) fn take(
+        &mut self,
+        shared: &Shared,
+        heads: &mut HeadCache,
+        bytes: &[u8],
+        now: Nanos,
+    ) -> Option<Result<Exchange, Failure>> {
+        if self.attempt.first_byte == 0 {
+            self.attempt.first_byte = now;
+        }
+        match self.response.feed(heads, bytes) {
+            Ok(Step::Complete(completed)) => Some(self.complete(shared, completed, now)),
+            Ok(Step::More) => None,
+            Err(reason) => Some(Err(Failure::new(Outcome::Protocol, reason))),
+        }
+    }
+
+    /// A whole response is there; whether in time, the last stamp decides.
+    #[inline]
+    fn complete(
+        &mut self,
+        shared: &Shared,
+        completed: Completed,
+        done: Nanos,
+    ) -> Result<Exchange, Failure> {
+        let attempt = &self.attempt;
+        if done > attempt.deadline {
+            return Err(self.too_slow(shared));
+        }
+        let keeps = shared.prepared.plan.keepalive && attempt.flushed;
+        Ok(Exchange {
+            start: attempt.start,
+            sent: attempt.sent,
+            first_byte: attempt.first_byte,
+            done,
+            completed,
+            reused: std::mem::replace(&mut self.used, true),
+            kept: completed.keep && keeps,
+        })
+    }
+
+    /// The server has closed the connection.
+    pub(super) fn end(&mut self, shared: &Shared, now: Nanos) -> Result<Exchange, Failure> {
+        match self.response.end() {
+            End::Complete(completed) => {
+                self.attempt.closed = true;
+                self.complete(shared, completed, now)
+            }
+            End::Truncated => {
+                let reason = "the connection was closed inside the response";
+                Err(Failure::new(Outcome::Truncated, reason))
+            }
+            End::Nothing => Err(match self.attempt.write_error.take() {
+                Some(error) => Failure::unsent(&error),
+                None => {
+                    let kind = self.kind();
+                    let reason = format!("the server closed {kind} before it answered");
+                    Failure::new(Outcome::Reset, reason)
+                }
+            }),
+        }
+    }
+
+    /// Reading failed.
+    pub(super) fn broken(&mut self, error: &io::Error) -> Failure {
+        let reason = match error.kind() {
+            io::ErrorKind::UnexpectedEof => "closed without TLS close_notify".to_owned(),
+            _ => in_words(error),
+        };
+        if error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>()) {
+            return Failure::new(Outcome::Tls, reason);
+        }
+        if self.response.begun() {
+            return Failure::new(Outcome::Truncated, format!("{reason} inside the response"));
+        }
+        match self.attempt.write_error.take() {
+            Some(error) => Failure::unsent(&error),
+            None => {
+                let kind = self.kind();
+                Failure::new(Outcome::Reset, format!("{reason} on {kind}, before an answer"))
+            }
+        }
+    }
+
+    /// The deadline has passed.
+    pub(super) fn too_slow(&self, shared: &Shared) -> Failure {
+        let what = if self.attempt.written < shared.prepared.request.len() {
+            "request not fully sent"
+        } else if self.response.begun() {
+            "response not complete"
+        } else {
+            "no response"
+        };
+        Failure::too_slow(shared, Outcome::Timeout, what)
+    }
+
+    const fn kind(&self) -> &'static str {
+        if self.used { "a kept connection" } else { "a new connection" }
+    }
+
+    /// Records a complete exchange.
+    #[inline]
+    pub(super) fn settle(
+        &self,
+        exchange: &Exchange,
+        recorder: &mut Recorder,
+        heads: &HeadCache,
+        describe_tls: impl FnOnce() -> Option<String>,
+    ) {
+        if !self.attempt.measured {
+            recorder.warmed_up(Outcome::Ok);
+            return;
+        }
+        if recorder.wants_first_response() {
+            let completed = exchange.completed;
+            recorder.offer_first_response(completed.status, || FirstResponse {
+                software: heads.server().map(|name| name.chars().take(LONGEST_NAME).collect()),
+                document_bytes: completed.body,
+                tls: describe_tls(),
+            });
+        }
+        recorder.complete(exchange);
+        if exchange.completed.excess {
+            recorder.note(super::failure::UNASKED.to_owned());
+        }
+    }
+
+    /// Records a failed attempt.
+    pub(super) fn fail(&mut self, failure: &Failure, recorder: &mut Recorder, now: Nanos) {
+        let attempt = &self.attempt;
+        if attempt.measured {
+            recorder.failed(failure.outcome, &failure.reason, attempt.start, now);
+        } else {
+            recorder.warmed_up(failure.outcome);
+        }
+        self.forget();
+    }
+}

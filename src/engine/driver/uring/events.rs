@@ -1,0 +1,175 @@
+//! What completions mean: for an exchange, for a connection at its end.
+
+use super::connect::Look;
+use super::load::Load;
+use super::ring::{Done, Op};
+use super::slot::Stage;
+use crate::driver::failure::{Failure, UNASKED};
+use rustix::io::Errno;
+use std::os::fd::AsFd;
+
+impl Load {
+    #[inline]
+    pub(super) fn handle(&mut self, done: &Done) {
+        let index = done.token.slot as usize;
+        match done.op {
+            Op::Tick => self.tick_due = true,
+            // An earlier connection's.
+            _ if self.slots[index].generation != done.token.generation => {}
+            Op::Receive => self.received(index, done),
+            Op::Send | Op::SendWhole => self.sent(index, done),
+            Op::Connect => self.connected(index, done),
+        }
+        if let Some(buffer) = done.buffer {
+            self.ring.give_back(buffer);
+        }
+    }
+
+    /// Sends the request of the attempt that has begun.
+    #[inline]
+    pub(super) fn exchange(&mut self, index: usize) {
+        let slot = &mut self.slots[index];
+        let Some(socket) = &slot.socket else { return };
+        slot.stage = Stage::Exchanging;
+        let token = slot.token(index);
+        if self.small {
+            // Whole unless a completion says otherwise.
+            let length = self.shared.prepared.request.len();
+            slot.talk.attempt.written = length;
+            slot.talk.attempt.flushed = true;
+            self.recorder.sent(slot.talk.attempt.measured, length);
+            self.ring.send_whole(socket.as_fd(), token);
+        } else {
+            slot.sending = true;
+            self.ring.send(socket.as_fd(), 0, token);
+        }
+        if !slot.receiving {
+            slot.receiving = true;
+            self.ring.receive(socket.as_fd(), token);
+        }
+    }
+
+    /// Receives on the connection of slot `index`, if that is not under way.
+    pub(super) fn receive(&mut self, index: usize) {
+        let slot = &mut self.slots[index];
+        let Some(socket) = slot.socket.as_ref().filter(|_| !slot.receiving) else { return };
+        slot.receiving = true;
+        self.ring.receive(socket.as_fd(), slot.token(index));
+    }
+
+    /// A send has ended: in failure, or a large request's in some success.
+    #[cold]
+    fn sent(&mut self, index: usize, done: &Done) {
+        let slot = &mut self.slots[index];
+        slot.sending = false;
+        let length = self.shared.prepared.request.len();
+        let attempt = &mut slot.talk.attempt;
+        if slot.stage != Stage::Exchanging || attempt.write_error.is_some() {
+            return;
+        }
+        if done.op == Op::SendWhole {
+            self.recorder.unsent(attempt.measured, length);
+            (attempt.written, attempt.flushed) = (0, false);
+        }
+        match done.result {
+            Ok(written) => {
+                attempt.written += written;
+                self.recorder.sent(attempt.measured, written);
+            }
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(errno) => {
+                attempt.write_error = Some(errno.into());
+                self.doubtful.push(index);
+                return;
+            }
+        }
+        attempt.flushed = attempt.written >= length;
+        if let Some(socket) = slot.socket.as_ref().filter(|_| !attempt.flushed) {
+            let written = attempt.written;
+            slot.sending = true;
+            self.ring.send(socket.as_fd(), written, slot.token(index));
+        }
+    }
+
+    /// Ends attempts whose request cannot be sent and to which nothing came:
+    /// the server may have answered before it stopped listening.
+    #[inline]
+    pub(super) fn judge_doubtful(&mut self) {
+        while let Some(index) = self.doubtful.pop() {
+            let slot = &self.slots[index];
+            if slot.stage != Stage::Exchanging || slot.talk.attempt.write_error.is_none() {
+                continue;
+            }
+            let failure = match self.look(index) {
+                // It will complete the receive.
+                Look::End | Look::Bytes => {
+                    self.receive(index);
+                    continue;
+                }
+                Look::Nothing => match self.slots[index].talk.attempt.write_error.take() {
+                    Some(error) => Failure::unsent(&error),
+                    None => continue,
+                },
+                Look::Broken(error) => self.slots[index].talk.broken(&error),
+            };
+            self.failed(index, &failure);
+        }
+    }
+
+    /// Bytes, the end or an error of a connection.
+    #[inline]
+    fn received(&mut self, index: usize, done: &Done) {
+        let slot = &mut self.slots[index];
+        slot.receiving = done.more;
+        match slot.stage {
+            Stage::Exchanging => self.answered(index, done),
+            Stage::Between(since) => {
+                match done.result {
+                    Err(Errno::NOBUFS) => {}
+                    result => self.drop_idle(index, since, matches!(result, Ok(1..))),
+                }
+                self.next(index, since);
+            }
+            Stage::Parting => {
+                match done.result {
+                    Err(Errno::NOBUFS) => return self.receive(index),
+                    Ok(1..) => self.recorder.note(UNASKED.to_owned()),
+                    _ => self.fins_missed = 0,
+                }
+                self.parted(index);
+            }
+            Stage::Waiting
+            | Stage::Preconnecting
+            | Stage::Connecting
+            | Stage::BackingOff
+            | Stage::Resting => {}
+        }
+    }
+
+    /// A part of the answer that slot `index` waits for.
+    #[inline]
+    fn answered(&mut self, index: usize, done: &Done) {
+        let now = self.now();
+        let slot = &mut self.slots[index];
+        let ended = match (done.result, done.buffer) {
+            (Ok(length @ 1..), Some(buffer)) => {
+                self.recorder.received(slot.talk.attempt.measured, length);
+                let bytes = self.ring.filled(buffer, length);
+                match slot.talk.take(&self.shared, &mut self.heads, bytes, now) {
+                    Some(ended) => ended,
+                    // The kernel may end a receive with bytes, too.
+                    None => return self.receive(index),
+                }
+            }
+            (Ok(_), _) => slot.talk.end(&self.shared, now),
+            // All buffers were full when the kernel wanted one; they are read
+            // and handed back by now.
+            (Err(Errno::NOBUFS), _) => return self.receive(index),
+            (Err(errno), _) => Err(slot.talk.broken(&errno.into())),
+        };
+        match ended {
+            Ok(exchange) => self.completed(index, &exchange),
+            Err(failure) => self.failed(index, &failure),
+        }
+    }
+}

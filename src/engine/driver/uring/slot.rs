@@ -1,0 +1,75 @@
+//! One closed-loop user, as data: what it is doing, its connection, its talk.
+
+use super::ring::Token;
+use crate::clock::Nanos;
+use crate::driver::talk::Talk;
+use std::os::fd::OwnedFd;
+
+/// What a slot is doing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// It waits for the window.
+    #[default]
+    Waiting,
+    /// It opens its connection ahead of time.
+    Preconnecting,
+    /// It opens a connection for its attempt.
+    Connecting,
+    /// Its request is under way.
+    Exchanging,
+    /// A response was complete at that time, and more has come after it.
+    Between(Nanos),
+    /// Its last response was complete; the server is to close.
+    Parting,
+    /// It waits after an attempt that found no connection.
+    BackingOff,
+    /// It has nothing more to do.
+    Resting,
+}
+
+impl Stage {
+    /// True when an attempt is in flight.
+    pub(super) const fn in_flight(self) -> bool {
+        matches!(self, Self::Connecting | Self::Exchanging)
+    }
+}
+
+/// One user of the closed loop.
+#[derive(Debug, Default)]
+pub(super) struct Slot {
+    pub(super) stage: Stage,
+    pub(super) socket: Option<OwnedFd>,
+    /// Changes with every connection.
+    pub(super) generation: u32,
+    /// Connections opened so far: the next address to take.
+    pub(super) opened: usize,
+    /// Attempts in a row that found no connection.
+    pub(super) refusals: u32,
+    /// When connecting began.
+    pub(super) begun: Nanos,
+    /// The connection is open and counted.
+    pub(super) established: bool,
+    /// Requests to the kernel that are under way for the connection.
+    pub(super) connecting: bool,
+    pub(super) receiving: bool,
+    pub(super) sending: bool,
+    pub(super) talk: Talk,
+}
+
+impl Slot {
+    /// Marks requests of slot `index` for its present connection.
+    #[inline]
+    pub(super) fn token(&self, index: usize) -> Token {
+        Token { slot: index as u32, generation: self.generation }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Slot;
+
+    #[test]
+    fn a_connection_costs_little_memory() {
+        assert!(size_of::<Slot>() <= 320, "{} bytes", size_of::<Slot>());
+    }
+}

@@ -1,0 +1,21 @@
+//! The same scripted servers as in `it`, against the io_uring driver. Where the
+//! kernel refuses a ring, this is the tokio driver once more.
+
+#![expect(clippy::unwrap_used, reason = "a script that fails must end its test")]
+
+#[path = "../it/connections.rs"]
+mod connections;
+#[path = "../it/endings.rs"]
+mod endings;
+#[path = "../it/failures.rs"]
+mod failures;
+#[path = "../it/framing.rs"]
+mod framing;
+#[path = "../it/requests.rs"]
+mod requests;
+#[path = "../it/support.rs"]
+mod support;
+
+use benchd_engine::DriverChoice;
+
+const DRIVER: DriverChoice = DriverChoice::Uring;
