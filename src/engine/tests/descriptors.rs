@@ -129,6 +129,13 @@ fn a_low_limit_is_raised_and_otherwise_named_and_lived_with() {
         assert!(end.notes.iter().any(|note| note.contains("ulimit -n")), "{:?}", end.notes);
     }
 
+    // Some threads have what they need, the others find no descriptor.
+    for driver in [DriverChoice::Auto, DriverChoice::Tokio, DriverChoice::Uring] {
+        let plan = Plan { driver, threads: 100, ..plan.clone() };
+        let error = run(&plan, &Stop::default(), &mut |_| {}).unwrap_err();
+        assert!(matches!(error, EngineError::Thread(_) | EngineError::Driver(_)), "{error}");
+    }
+
     drop(child.stdin.take());
     child.wait().unwrap();
     std::fs::remove_file(&file).unwrap();

@@ -4,7 +4,7 @@
 
 use io_uring::types::BufRingEntry;
 use io_uring::{IoUring, Submitter};
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::io;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -32,8 +32,8 @@ impl Buffers {
     /// Allocates the buffers and hands all of them to `uring`.
     pub(super) fn register(uring: &IoUring) -> io::Result<Self> {
         let mut buffers = Self {
-            entries: Region::new(usize::from(COUNT) * size_of::<BufRingEntry>()),
-            bytes: Region::new(usize::from(COUNT) * LENGTH),
+            entries: Region::new(usize::from(COUNT) * size_of::<BufRingEntry>())?,
+            bytes: Region::new(usize::from(COUNT) * LENGTH)?,
             tail: 0,
         };
         buffers.announce(&uring.submitter())?;
@@ -94,14 +94,14 @@ struct Region {
 
 impl Region {
     #[expect(unsafe_code, reason = "an ordinary box is not aligned to pages")]
-    fn new(length: usize) -> Self {
+    fn new(length: usize) -> io::Result<Self> {
         const PAGE: usize = 4096;
-        let layout = Layout::from_size_align(length, PAGE).unwrap_or(Layout::new::<[u8; PAGE]>());
-        assert!(layout.size() >= length && length > 0, "no such region");
+        assert!(length > 0, "no region is empty");
+        let layout = Layout::from_size_align(length, PAGE).map_err(io::Error::other)?;
         // SAFETY: the layout is not empty.
-        let start = unsafe { alloc_zeroed(layout) };
-        let Some(start) = NonNull::new(start) else { handle_alloc_error(layout) };
-        Self { start, layout }
+        let start = NonNull::new(unsafe { alloc_zeroed(layout) });
+        let start = start.ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Self { start, layout })
     }
 }
 

@@ -173,7 +173,7 @@ impl Load {
     fn open_ahead(&mut self, index: usize) {
         self.slots[index].stage = Stage::Preconnecting;
         self.deadlines[index] = self.now().saturating_add(self.timeout);
-        if self.open(index).is_err() {
+        if self.shared.gauge.is_unresponsive() || self.open(index).is_err() {
             self.opened_ahead(index);
         }
     }
@@ -354,6 +354,7 @@ impl Load {
     fn too_late(&mut self, index: usize) {
         match self.slots[index].stage {
             Stage::Preconnecting => {
+                self.shared.gauge.missed();
                 self.disconnect(index);
                 self.opened_ahead(index);
             }
