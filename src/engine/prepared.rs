@@ -31,7 +31,7 @@ impl Prepared {
             tls: plan.is_tls().then(|| TlsPlan::new(plan)).transpose()?,
             threads: plan.threads.min(plan.connections),
             expected,
-            plan: plan.clone(),
+            plan: Plan { keepalive: plan.keepalive && !asks_to_close(plan), ..plan.clone() },
         })
     }
 
@@ -59,4 +59,13 @@ impl Prepared {
         };
         share(thread)..share(thread + 1)
     }
+}
+
+/// A client that has said so itself sends nothing more (RFC 9112, 9.6).
+fn asks_to_close(plan: &Plan) -> bool {
+    let fields = plan.request.headers.iter();
+    let connection = fields.filter(|(name, _)| name.eq_ignore_ascii_case("connection"));
+    connection
+        .flat_map(|(_, value)| value.split(','))
+        .any(|option| option.trim().eq_ignore_ascii_case("close"))
 }

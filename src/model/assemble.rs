@@ -100,7 +100,7 @@ fn figures(evidence: &Evidence<'_>, trials: &Trials<'_>, tally: &Tally) -> RunRe
         load: load_result(spec, trials),
         counts: tally.counts,
         warmup,
-        status_codes: tally.status_codes.iter().map(|(s, n)| (s.to_string(), *n)).collect(),
+        status_codes: tally.status_codes.iter().map(|(s, n)| (format!("{s:03}"), *n)).collect(),
         failure_reasons,
         duration_s: tally.span_s(),
         rps: per_second(tally.counts.ok, tally),

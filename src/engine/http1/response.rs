@@ -200,12 +200,14 @@ fn refuse_other_protocols(start: &[u8]) -> Result<(), Malformed> {
             "no HTTP response but TLS records: the port expects https"
         }
         [0, 0, _, 4, ..] => "no HTTP/1 response but HTTP/2 frames",
-        [b'H', b'T', b'T', b'P', b'/', ..] => "an HTTP version that is neither 1.0 nor 1.1",
+        [b'H', b'T', b'T', b'P', b'/', ..] => "an HTTP version other than 1.x",
         [b'S', b'S', b'H', ..] => "no HTTP response but an SSH greeting",
         [b'<', ..] => "a body without a response head (HTTP/0.9)",
         _ => "no HTTP response: the first bytes are not \"HTTP/1.\"",
     })
 }
 
+#[cfg(test)]
+mod decisions;
 #[cfg(test)]
 mod tests;

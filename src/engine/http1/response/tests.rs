@@ -100,10 +100,9 @@ fn other_protocols_are_named_at_their_first_bytes() {
         (b"SSH-2.0-OpenSSH_9\r\n", "SSH"),
         (b"<html>", "HTTP/0.9"),
         (b"HTTP/2 200\r\n", "version"),
-        (b"HTTP/1.9 200 OK\r\n\r\n", "version"),
+        (b"HTTP/1.10 200 OK\r\n\r\n", "version"),
         (b"\r\n\r\n", "no HTTP"),
         (b"HTTP/1.1 20x OK\r\n\r\n", "status"),
-        (b"HTTP/1.1 012 OK\r\n\r\n", "below 100"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", "conflicting"),
     ] {
         match read("GET", &[wire]).as_slice() {

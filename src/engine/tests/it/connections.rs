@@ -91,6 +91,16 @@ fn without_keep_alive_every_request_has_its_own_connection() {
 }
 
 #[test]
+fn who_asks_to_close_sends_nothing_more_on_that_connection() {
+    let server = Server::answering(HELLO);
+    let run = load(server.address, |plan| {
+        plan.request.headers.push(("connection".into(), "x, Close".into()));
+    });
+    run.all(Outcome::Ok, 10);
+    assert_eq!((server.accepted(), run.total.kept_alive), (10, 0));
+}
+
+#[test]
 fn a_server_that_never_closes_does_not_hold_the_load_up() {
     let server = Server::answering(HELLO);
     let run = load(server.address, |plan| {
