@@ -31,6 +31,7 @@ impl Load {
         let slot = &mut self.slots[index];
         let Some(socket) = &slot.socket else { return };
         slot.stage = Stage::Exchanging;
+        slot.asked = self.ring.round();
         let token = slot.token(index);
         if self.small {
             // Whole unless a completion says otherwise.
@@ -119,17 +120,10 @@ impl Load {
     /// Bytes, the end or an error of a connection.
     #[inline]
     fn received(&mut self, index: usize, done: &Done) {
-        let slot = &mut self.slots[index];
-        slot.receiving = done.more;
-        match slot.stage {
+        self.slots[index].receiving = done.more;
+        match self.slots[index].stage {
+            Stage::Exchanging if self.is_overtaken(index, done) => self.ask_anew(index, done),
             Stage::Exchanging => self.answered(index, done),
-            Stage::Between(since) => {
-                match done.result {
-                    Err(Errno::NOBUFS) => {}
-                    result => self.drop_idle(index, since, matches!(result, Ok(1..))),
-                }
-                self.next(index, since);
-            }
             Stage::Parting => {
                 match done.result {
                     Err(Errno::NOBUFS) => return self.receive(index),
@@ -143,6 +137,31 @@ impl Load {
             | Stage::Connecting
             | Stage::BackingOff
             | Stage::Resting => {}
+        }
+    }
+
+    /// True for what came on a kept connection before the request was sent: it
+    /// answers nothing.
+    #[inline]
+    fn is_overtaken(&self, index: usize, done: &Done) -> bool {
+        let slot = &self.slots[index];
+        slot.asked == self.ring.round()
+            && slot.talk.used
+            && !matches!(done.result, Err(Errno::NOBUFS))
+    }
+
+    /// Makes the attempt of slot `index` on a new connection: the present one
+    /// was given up before the request reached it.
+    #[cold]
+    fn ask_anew(&mut self, index: usize, done: &Done) {
+        let attempt = &mut self.slots[index].talk.attempt;
+        let (start, measured) = (attempt.start, attempt.measured);
+        self.recorder.unsent(measured, std::mem::take(&mut attempt.written));
+        attempt.flushed = false;
+        self.drop_idle(index, start, matches!(done.result, Ok(1..)));
+        self.slots[index].stage = Stage::Connecting;
+        if let Err(failure) = self.open(index) {
+            self.give_up_on(index, &failure);
         }
     }
 
@@ -170,6 +189,62 @@ impl Load {
         match ended {
             Ok(exchange) => self.completed(index, &exchange),
             Err(failure) => self.failed(index, &failure),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Done, Load, Op, Stage};
+    use crate::driver::Reporter;
+    use crate::driver::uring::probe;
+    use crate::shared::{Shared, Window};
+    use rustix::io::Errno;
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::sync::mpsc::channel;
+
+    const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+    /// A load whose slot 0 has had one answer and has just queued its second
+    /// request.
+    fn asking_again() -> Load {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let shared = Shared::for_test(listener.local_addr().unwrap());
+        let mut load = Load::new(&shared, 0, Reporter::new(0, channel().0)).unwrap();
+        load.preconnect().unwrap();
+        let (mut peer, _) = listener.accept().unwrap();
+        let (start, end) = (load.now(), load.now() + 20_000_000_000);
+        load.begin_window(Window { start, end, grace_end: end });
+        load.begin_some();
+        load.ring.enter(false).unwrap();
+        assert!(peer.read(&mut [0; 4096]).unwrap() > 0);
+        peer.write_all(ANSWER).unwrap();
+        while !load.slots[0].talk.used {
+            load.ring.enter(true).unwrap();
+            while let Some(done) = load.ring.completion() {
+                load.handle(&done);
+            }
+        }
+        assert_eq!(load.slots[0].stage, Stage::Exchanging);
+        load
+    }
+
+    #[test]
+    fn what_came_before_the_request_is_no_answer_to_it() {
+        if probe().is_err() {
+            return;
+        }
+        for result in [Ok(3), Ok(0), Err(Errno::CONNRESET)] {
+            let mut load = asking_again();
+            let token = load.slots[0].token(0);
+            load.handle(&Done { op: Op::Receive, token, result, more: false, buffer: None });
+            let slot = &load.slots[0];
+            assert_eq!(slot.stage, Stage::Connecting, "{result:?}");
+            assert!(slot.connecting && !slot.talk.attempt.flushed, "{result:?}");
+            let end = load.finish();
+            assert!(end.reasons.is_empty(), "{result:?}: {:?}", end.reasons);
+            assert_eq!(end.notes.is_empty(), result != Ok(3), "{:?}", end.notes);
         }
     }
 }

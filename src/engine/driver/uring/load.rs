@@ -108,10 +108,15 @@ impl Load {
 
     /// Makes the load.
     pub(super) fn make(&mut self, window: Window) -> io::Result<()> {
+        self.begin_window(window);
+        self.run_until_idle()
+    }
+
+    /// Lets all slots begin.
+    pub(super) fn begin_window(&mut self, window: Window) {
         self.window = Some(window);
         self.recorder.begin(window, self.now());
         (self.busy, self.unbegun) = (self.slots.len(), 0);
-        self.run_until_idle()
     }
 
     /// Counts what is in flight as aborted and closes the books.
@@ -149,7 +154,7 @@ impl Load {
 
     /// Lets some more slots begin their stage. True when there are none left
     /// that could.
-    fn begin_some(&mut self) -> bool {
+    pub(super) fn begin_some(&mut self) -> bool {
         let until = self.slots.len().min(self.unbegun + BEGIN_AT_ONCE);
         while self.unbegun < until {
             let index = self.unbegun;
@@ -268,10 +273,6 @@ impl Load {
         if !exchange.kept {
             return self.part(index, exchange.completed.excess);
         }
-        if slot.receiving && self.ring.more_received(slot.token(index)) {
-            slot.stage = Stage::Between(exchange.done);
-            return;
-        }
         self.next(index, exchange.done);
     }
 
@@ -370,7 +371,7 @@ impl Load {
                 self.parted(index);
             }
             Stage::BackingOff => self.next(index, self.now()),
-            Stage::Waiting | Stage::Between(_) | Stage::Resting => {}
+            Stage::Waiting | Stage::Resting => {}
         }
     }
 }

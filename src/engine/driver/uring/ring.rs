@@ -91,6 +91,8 @@ pub(super) struct Ring {
     batch: Vec<cqueue::Entry>,
     /// Where in the batch the next completion is.
     next: usize,
+    /// Counts the batches; wraps.
+    round: u32,
     /// Requests that will complete at least once more.
     outstanding: usize,
 }
@@ -109,6 +111,7 @@ impl Ring {
             period: Box::new(Timespec::from(period)),
             batch: Vec::with_capacity(COMPLETIONS as usize),
             next: 0,
+            round: 0,
             outstanding: 0,
         };
         ring.tick();
@@ -159,6 +162,7 @@ impl Ring {
     pub(super) fn enter(&mut self, block: bool) -> io::Result<()> {
         let entered = self.enter_kernel(block);
         self.reap();
+        self.round = self.round.wrapping_add(1);
         match entered {
             Ok(_) => Ok(()),
             // Interrupted, or to be tried again once completions are taken.
@@ -205,11 +209,11 @@ impl Ring {
         Some(Done { op, token, result, more, buffer: cqueue::buffer_select(flags) })
     }
 
-    /// True when the next completion of the batch is another receive of `token`.
+    /// Which batch of completions is being taken. Nothing in it answers a
+    /// request that was queued in the same round.
     #[inline]
-    pub(super) fn more_received(&self, token: Token) -> bool {
-        let next = self.batch.get(self.next);
-        next.is_some_and(|entry| entry.user_data() == token.tagged(Op::Receive))
+    pub(super) fn round(&self) -> u32 {
+        self.round
     }
 
     /// What the kernel has written into `buffer`.

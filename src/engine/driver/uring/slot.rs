@@ -17,8 +17,6 @@ pub(super) enum Stage {
     Connecting,
     /// Its request is under way.
     Exchanging,
-    /// A response was complete at that time, and more has come after it.
-    Between(Nanos),
     /// Its last response was complete; the server is to close.
     Parting,
     /// It waits after an attempt that found no connection.
@@ -47,6 +45,8 @@ pub(super) struct Slot {
     pub(super) refusals: u32,
     /// When connecting began.
     pub(super) begun: Nanos,
+    /// The ring's round in which the request was handed to it.
+    pub(super) asked: u32,
     /// The connection is open and counted.
     pub(super) established: bool,
     /// Requests to the kernel that are under way for the connection.
