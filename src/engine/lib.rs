@@ -13,6 +13,7 @@ mod budget;
 mod clock;
 mod descriptors;
 mod driver;
+mod endpoint;
 mod http1;
 mod plan;
 mod prepared;
@@ -22,7 +23,9 @@ mod shared;
 mod stop;
 mod tls;
 
+pub use endpoint::{Endpoint, check_source};
 pub use plan::{DRIVER_VARIABLE, DriverChoice, HeaderDefaults, Plan, PlanError, RequestPlan};
 pub use record::Row;
 pub use run::{EngineError, Progress, Run, run};
 pub use stop::Stop;
+pub use tls::TlsOptions;

@@ -3,6 +3,7 @@
 
 use crate::clock::{NEVER, Nanos, nanos};
 use crate::driver::{Choice, Driver, Farewell, Order, Report, Reporter};
+use crate::endpoint::check_source;
 use crate::plan::{Plan, PlanError};
 use crate::prepared::Prepared;
 use crate::record::{Merger, Row, ThreadEnd};
@@ -13,6 +14,7 @@ use benchd_model::recording::EndReason;
 use benchd_model::{SecondRecord, Timestamp, TrialEnd};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -48,6 +50,16 @@ pub enum EngineError {
     /// The plan cannot be run.
     #[error(transparent)]
     Plan(#[from] PlanError),
+    /// Nothing can be sent from an address that is not of this host.
+    #[error(
+        "source address {address} cannot be used: {source}; `ip address` lists those of this host"
+    )]
+    Source {
+        /// The address.
+        address: IpAddr,
+        /// What the kernel says.
+        source: io::Error,
+    },
     /// The driver that was asked for cannot run here.
     #[error("the io_uring driver cannot make this load: {0}")]
     Driver(#[source] io::Error),
@@ -68,6 +80,9 @@ pub fn run(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Run, EngineError> {
     let choice = Choice::of(plan).map_err(EngineError::Driver)?;
+    for address in plan.source_addresses.iter().copied() {
+        check_source(address).map_err(|source| EngineError::Source { address, source })?;
+    }
     let mut crew = Crew::build(choice, plan, stop)?;
     let shared = crew.shared.clone();
     progress(Progress::Phase(Phase::Preparing));
@@ -199,6 +214,9 @@ impl Crew {
             end.warmup.merge(&thread.warmup);
             for (reason, count) in thread.reasons {
                 *end.failure_reasons.entry(reason).or_default() += count;
+            }
+            for (endpoint, counts) in shared.prepared.plan.endpoints.iter().zip(&thread.endpoints) {
+                end.addresses.entry(endpoint.to_string()).or_default().merge(counts);
             }
             notes.extend(thread.notes);
             rows.extend(thread.rows);

@@ -123,7 +123,8 @@ impl Shared {
         let document = serde_json::json!({"target": {"url": format!("http://{address}/")},
             "load": {"connections": 1, "duration": "24h"}});
         let spec = benchd_model::JobSpec::parse(&document, &|_| None).expect("a valid job");
-        let mut plan = crate::plan::Plan::from_spec(&spec, vec![address]).expect("a valid plan");
+        let endpoints = vec![address.into()];
+        let mut plan = crate::plan::Plan::from_spec(&spec, endpoints).expect("a valid plan");
         change(&mut plan);
         Self::new(Prepared::new(&plan).expect("a valid plan"), Stop::default())
     }

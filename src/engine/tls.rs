@@ -11,6 +11,13 @@ use rustls::{
 };
 use std::sync::Arc;
 
+/// How a run speaks TLS.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TlsOptions {
+    /// Accept any certificate.
+    pub insecure: bool,
+}
+
 /// What every handshake of a run shares.
 #[derive(Clone, Debug)]
 pub(crate) struct TlsPlan {
@@ -29,7 +36,7 @@ impl TlsPlan {
         let builder = ClientConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()
             .map_err(|error| PlanError::Tls(error.to_string()))?;
-        let mut config = if plan.insecure {
+        let mut config = if plan.tls.insecure {
             let verifier = Arc::new(AnyCertificate { provider });
             builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()
         } else {

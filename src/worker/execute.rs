@@ -7,7 +7,7 @@ use crate::progress::Meter;
 use crate::resolve::{self, PinnedTarget, ResolveError};
 use crate::sampler::Sampler;
 use crate::{Worker, WorkerError, spool, trial};
-use benchd_engine::Plan;
+use benchd_engine::{Endpoint, Plan};
 use benchd_model::assemble::{Evidence, assemble};
 use benchd_model::environment::HostSnapshot;
 use benchd_model::event::JobEventKind;
@@ -179,7 +179,8 @@ async fn prepare(spec: &JobSpec, policy: &TargetPolicy) -> Result<Prepared, JobE
         Some(page) => Some(sampler_for(page, policy).await?),
         None => None,
     };
-    let plan = Arc::new(Plan::from_spec(spec, addresses)?);
+    let endpoints = addresses.into_iter().map(Endpoint::from).collect();
+    let plan = Arc::new(Plan::from_spec(spec, endpoints)?);
     Ok(Prepared { plan, sampler, same_host })
 }
 

@@ -4,7 +4,7 @@ use super::options::Options;
 use super::progress::Heartbeat;
 use super::{FAILED, REFUSED, Stopped, UNKNOWN_HOST};
 use crate::output;
-use benchd_engine::{DriverChoice, HeaderDefaults, Plan, Progress, RequestPlan, Stop};
+use benchd_engine::{DriverChoice, HeaderDefaults, Plan, Progress, RequestPlan, Stop, TlsOptions};
 use benchd_model::policy::TargetPolicy;
 use benchd_model::spec::{LoadSpec, OnInconclusive, Protocol, RequestSpec, TargetSpec};
 use benchd_model::{JobSpec, Tally, TrialEnd};
@@ -59,7 +59,8 @@ fn first_listening(addresses: &[SocketAddr], timeout: Duration) -> Option<Socket
 pub(super) fn plan(options: &Options, address: SocketAddr) -> Plan {
     let rows = usize::try_from(options.requests).map_or(MOST_ROWS, |rows| rows.min(MOST_ROWS));
     Plan {
-        addresses: vec![address],
+        endpoints: vec![address.into()],
+        source_addresses: Vec::new(),
         url: options.url.url.clone(),
         request: RequestPlan {
             method: options.method.clone(),
@@ -82,7 +83,7 @@ pub(super) fn plan(options: &Options, address: SocketAddr) -> Plan {
         threads: 1,
         preconnect: false,
         expect_status: ["1xx", "2xx", "3xx", "4xx", "5xx"].map(str::to_owned).to_vec(),
-        insecure: true,
+        tls: TlsOptions { insecure: true },
         keep_rows: rows,
         driver: DriverChoice::default(),
     }

@@ -21,6 +21,8 @@ pub(super) struct Talk {
     pub(super) attempt: Attempt,
     /// The connection has carried a request.
     pub(super) used: bool,
+    /// The number of the endpoint that the connection leads to.
+    pub(super) endpoint: u32,
 }
 
 /// The attempt that a slot is making.
@@ -88,6 +90,7 @@ impl Talk {
         }
         let keeps = shared.prepared.plan.keepalive && attempt.flushed;
         Ok(Exchange {
+            endpoint: self.endpoint,
             start: attempt.start,
             sent: attempt.sent,
             first_byte: attempt.first_byte,
@@ -188,7 +191,8 @@ impl Talk {
     pub(super) fn fail(&mut self, failure: &Failure, recorder: &mut Recorder, now: Nanos) {
         let attempt = &self.attempt;
         if attempt.measured {
-            recorder.failed(failure.outcome, &failure.reason, attempt.start, now);
+            let (outcome, reason) = (failure.outcome, &*failure.reason);
+            recorder.failed(self.endpoint, outcome, reason, attempt.start, now);
         } else {
             recorder.warmed_up(failure.outcome);
         }

@@ -4,7 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a step that fails must end the test")]
 
 use benchd_engine::{
-    DriverChoice, EngineError, HeaderDefaults, Plan, Progress, RequestPlan, Stop, run,
+    DriverChoice, EngineError, HeaderDefaults, Plan, Progress, RequestPlan, Stop, TlsOptions, run,
 };
 use benchd_model::Tally;
 use benchd_model::spec::Protocol;
@@ -67,7 +67,8 @@ fn a_low_limit_is_raised_and_otherwise_named_and_lived_with() {
     let file = std::env::temp_dir().join(format!("benchd-serve-{}", std::process::id()));
     let (mut child, _output, address) = serving_child(&file);
     let plan = Plan {
-        addresses: vec![address],
+        endpoints: vec![address.into()],
+        source_addresses: Vec::new(),
         url: format!("http://{address}/").parse().unwrap(),
         request: RequestPlan {
             method: "GET".into(),
@@ -87,7 +88,7 @@ fn a_low_limit_is_raised_and_otherwise_named_and_lived_with() {
         threads: 1,
         preconnect: true,
         expect_status: vec!["2xx".into()],
-        insecure: false,
+        tls: TlsOptions::default(),
         keep_rows: 0,
         driver: DriverChoice::Tokio,
     };

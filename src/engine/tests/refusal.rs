@@ -4,7 +4,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a step that fails must end the test")]
 
-use benchd_engine::{DriverChoice, EngineError, Plan, Run, Stop, run};
+use benchd_engine::{DriverChoice, Endpoint, EngineError, Plan, Run, Stop, run};
 use benchd_model::JobSpec;
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
 
@@ -18,7 +18,7 @@ fn run_nothing(scheme: &str, driver: DriverChoice) -> Result<Run, EngineError> {
         "load": {"connections": 2, "threads": 2, "requests": 1, "keepalive": false},
     });
     let spec = JobSpec::parse(&document, &|_| None).unwrap();
-    let plan = Plan::from_spec(&spec, vec!["127.0.0.1:9".parse().unwrap()]).unwrap();
+    let plan = Plan::from_spec(&spec, vec![Endpoint::Tcp("127.0.0.1:9".parse().unwrap())]).unwrap();
     run(&Plan { driver, requests: Some(0), ..plan }, &Stop::default(), &mut |_| {})
 }
 

@@ -311,8 +311,9 @@ impl Load {
     /// does not use our ports up. A server that does not close is not awaited
     /// for long.
     fn part(&mut self, index: usize, excess: bool) {
-        let closed = self.slots[index].talk.attempt.closed;
-        if excess || closed || self.fins_missed >= FINS_TO_MISS {
+        let talk = &self.slots[index].talk;
+        let lingers = !self.shared.prepared.endpoint(talk.endpoint).is_unix();
+        if excess || talk.attempt.closed || !lingers || self.fins_missed >= FINS_TO_MISS {
             return self.parted(index);
         }
         self.slots[index].stage = Stage::Parting;

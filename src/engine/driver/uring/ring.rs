@@ -3,11 +3,11 @@
 //! that its methods are safe to call; what a completion means it does not know.
 
 use super::buffers::{Buffers, GROUP};
+use crate::endpoint::Endpoint;
 use crate::shared::Shared;
 use io_uring::types::{CancelBuilder, Fd, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 use rustix::io::Errno;
-use rustix::net::addr::SocketAddrArg;
 use rustix::net::{RecvFlags, SendFlags, SocketAddrAny};
 use std::io;
 use std::mem::ManuallyDrop;
@@ -102,12 +102,12 @@ impl Ring {
     pub(super) fn new(shared: &Arc<Shared>, period: Duration) -> io::Result<Self> {
         let uring = set_up()?;
         let buffers = Buffers::register(&uring)?;
-        let addresses = &shared.prepared.plan.addresses;
+        let endpoints = &shared.prepared.plan.endpoints;
         let mut ring = Self {
             uring: ManuallyDrop::new(uring),
             buffers: ManuallyDrop::new(buffers),
             shared: ManuallyDrop::new(shared.clone()),
-            addresses: addresses.iter().map(|address| address.as_any()).collect(),
+            addresses: endpoints.iter().map(Endpoint::as_any).collect::<io::Result<_>>()?,
             period: Box::new(Timespec::from(period)),
             batch: Vec::with_capacity(COMPLETIONS as usize),
             next: 0,
@@ -124,9 +124,14 @@ impl Ring {
         self.push(entry, Op::Tick, Token::NONE);
     }
 
-    /// Connects to the address of that number.
-    pub(super) fn connect(&mut self, socket: BorrowedFd<'_>, address: usize, token: Token) {
-        let address = &self.addresses[address];
+    /// The address of the endpoint of that number.
+    pub(super) fn address(&self, endpoint: u32) -> &SocketAddrAny {
+        &self.addresses[endpoint as usize]
+    }
+
+    /// Connects to the endpoint of that number.
+    pub(super) fn connect(&mut self, socket: BorrowedFd<'_>, endpoint: u32, token: Token) {
+        let address = &self.addresses[endpoint as usize];
         let (start, length) = (address.as_ptr().cast(), address.addr_len());
         let entry = opcode::Connect::new(Fd(socket.as_raw_fd()), start, length).build();
         self.push(entry, Op::Connect, token);

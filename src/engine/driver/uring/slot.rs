@@ -39,7 +39,7 @@ pub(super) struct Slot {
     pub(super) socket: Option<OwnedFd>,
     /// Changes with every connection.
     pub(super) generation: u32,
-    /// Connections opened so far: the next address to take.
+    /// Connections opened so far: the next route to take.
     pub(super) opened: usize,
     /// Attempts in a row that found no connection.
     pub(super) refusals: u32,

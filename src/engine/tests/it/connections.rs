@@ -148,9 +148,12 @@ fn a_listener_that_dies_and_returns_costs_its_gap() {
 fn connections_are_spread_over_all_addresses() {
     let servers = [Server::answering(HELLO), Server::answering(HELLO)];
     let run = load(servers[0].address, |plan| {
-        plan.addresses = servers.iter().map(|server| server.address).collect();
+        plan.endpoints = servers.iter().map(|server| server.address.into()).collect();
         plan.connections = 6;
     });
     run.all(Outcome::Ok, 10);
     assert_eq!((servers[0].accepted(), servers[1].accepted()), (3, 3));
+    let counts = servers.map(|server| run.end.addresses[&server.address.to_string()]);
+    assert_eq!(counts.map(|counts| (counts.opened, counts.failures)), [(3, 0), (3, 0)]);
+    assert_eq!(counts[0].ok + counts[1].ok, 10);
 }

@@ -5,6 +5,7 @@
 
 mod connections;
 mod endings;
+mod endpoints;
 mod failures;
 mod framing;
 mod requests;

@@ -7,6 +7,8 @@
 mod connections;
 #[path = "../it/endings.rs"]
 mod endings;
+#[path = "../it/endpoints.rs"]
+mod endpoints;
 #[path = "../it/failures.rs"]
 mod failures;
 #[path = "../it/framing.rs"]
