@@ -9,6 +9,7 @@ mod endpoints;
 mod failures;
 mod framing;
 mod requests;
+mod script;
 mod support;
 mod tls;
 

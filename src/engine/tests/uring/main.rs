@@ -15,6 +15,8 @@ mod failures;
 mod framing;
 #[path = "../it/requests.rs"]
 mod requests;
+#[path = "../it/script.rs"]
+mod script;
 #[path = "../it/support.rs"]
 mod support;
 
