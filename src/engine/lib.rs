@@ -24,6 +24,13 @@ mod stop;
 mod tls;
 
 pub use endpoint::{Endpoint, check_source};
+/// The parser, for the fuzz target alone.
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzzing {
+    pub use crate::http1::fate::{Fate, Request, fate};
+}
+
 pub use plan::{DRIVER_VARIABLE, DriverChoice, HeaderDefaults, Plan, PlanError, RequestPlan};
 pub use record::Row;
 pub use run::{EngineError, Progress, Run, run};

@@ -2,6 +2,7 @@
 //! job's words but no sockets.
 
 use crate::endpoint::Endpoint;
+use crate::http1::is_token_byte;
 use crate::tls::TlsOptions;
 use benchd_model::JobSpec;
 use benchd_model::spec::Protocol;
@@ -272,9 +273,7 @@ impl Plan {
 
 /// A token of RFC 9110, section 5.6.2.
 fn is_token(text: &str) -> bool {
-    let punctuation = b"!#$%&'*+-.^_`|~";
-    !text.is_empty()
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || punctuation.contains(&byte))
+    !text.is_empty() && text.bytes().all(is_token_byte)
 }
 
 #[cfg(test)]

@@ -2,54 +2,11 @@
 //! its end come to, for status × framing × persistence × versions × end of the
 //! body, and the same wherever the bytes are split.
 
-use super::{Completed, End, Response, Step};
-use crate::http1::{HeadCache, MAX_HEAD};
-
-/// What becomes of one attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
-    Complete(Completed),
-    Truncated,
-    Refused,
-    Unanswered,
-}
+use crate::http1::MAX_HEAD;
+use crate::http1::fate::{Fate, Request, fate};
 
 const fn ok(status: u16, body: u64, keep: bool) -> Fate {
-    Fate::Complete(Completed { status, body, keep, excess: false })
-}
-
-const fn excess(status: u16, body: u64) -> Fate {
-    Fate::Complete(Completed { status, body, keep: false, excess: true })
-}
-
-/// The fate of a request to which `pieces` came before the connection ended.
-/// What comes in a piece of its own after a response, drivers find on an idle
-/// connection and close it.
-fn fate(request: Request, pieces: &[&[u8]]) -> Fate {
-    let mut heads = HeadCache::new(request.method, request.http10);
-    let mut response = Response::default();
-    let mut pieces = pieces.iter().filter(|piece| !piece.is_empty());
-    while let Some(piece) = pieces.next() {
-        match response.feed(&mut heads, piece) {
-            Ok(Step::More) => {}
-            Ok(Step::Complete(done)) if pieces.next().is_none() => return Fate::Complete(done),
-            Ok(Step::Complete(done)) => {
-                return Fate::Complete(Completed { keep: false, excess: true, ..done });
-            }
-            Err(_) => return Fate::Refused,
-        }
-    }
-    match response.end() {
-        End::Nothing => Fate::Unanswered,
-        End::Complete(done) => Fate::Complete(done),
-        End::Truncated => Fate::Truncated,
-    }
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Request {
-    method: &'static str,
-    http10: bool,
+    Fate::Complete { status, body, keep }
 }
 
 const GET: Request = Request { method: "GET", http10: false };
@@ -228,7 +185,7 @@ impl Case {
         let (mut wire, whole) = self.whole();
         wire.extend_from_slice(tail.as_bytes());
         let fate = match self.means() {
-            Length(body) | Chunked(body) => excess(self.status.1, body),
+            Length(body) | Chunked(body) => ok(self.status.1, body, false),
             UntilClose => ok(self.status.1, (self.body().len() + tail.len()) as u64, false),
             Faulty => whole,
         };
@@ -368,6 +325,11 @@ const BODIES: &[(&[u8], Option<u64>)] = &[
     (b"0\r\nA: b\r\nC: d\r\n\r\n", Some(0)),
     (b"0\r\nA: b\n\n", Some(0)),
     (b"0\r\nContent-Length: 9\r\nConnection: close\r\n\r\n", Some(0)),
+    (b"0\r\nA : b\r\n\tc\r\nD:\r\n\r\n", Some(0)),
+    (b"0\r\nA\r\n\r\n", None),
+    (b"0\r\n A: b\r\n\r\n", None),
+    (b"0\r\nA: b\0\r\n\r\n", None),
+    (b"0\r\nA: b\rC: d\r\n\r\n", None),
     (b"\r\n0\r\n\r\n", None),
     (b" 5\r\nhello\r\n0\r\n\r\n", None),
     (b";a\r\n0\r\n\r\n", None),
