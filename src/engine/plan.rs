@@ -179,7 +179,7 @@ impl Plan {
         let headers = spec.request.headers.iter();
         let plan = Self {
             endpoints,
-            source_addresses: Vec::new(),
+            source_addresses: load.source_addresses.clone(),
             url,
             request: RequestPlan {
                 method: spec.request.method.clone(),
@@ -199,7 +199,7 @@ impl Plan {
             threads: load.threads,
             preconnect: true,
             expect_status: spec.request.expect_status.clone(),
-            tls: TlsOptions { insecure: spec.target.insecure },
+            tls: TlsOptions::from(&spec.target),
             keep_rows: 0,
             driver: DriverChoice::from_environment()?,
         };

@@ -31,12 +31,18 @@ impl Bytes {
 /// What happened to connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Connections {
-    /// TCP connections opened.
+    /// Connections opened.
     pub opened: u64,
     /// Requests sent on a connection that had carried one before.
     pub reused_requests: u64,
     /// Connections the peer closed while no request was in flight.
     pub idle_closed: u64,
+    /// TLS handshakes in full, of those whose times are recorded.
+    #[serde(default)]
+    pub tls_full: u64,
+    /// TLS handshakes that resumed an earlier session.
+    #[serde(default)]
+    pub tls_resumed: u64,
 }
 
 impl Connections {
@@ -45,6 +51,8 @@ impl Connections {
         self.opened += other.opened;
         self.reused_requests += other.reused_requests;
         self.idle_closed += other.idle_closed;
+        self.tls_full += other.tls_full;
+        self.tls_resumed += other.tls_resumed;
     }
 }
 

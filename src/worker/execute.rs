@@ -7,7 +7,7 @@ use crate::progress::Meter;
 use crate::resolve::{self, PinnedTarget, ResolveError};
 use crate::sampler::Sampler;
 use crate::{Worker, WorkerError, spool, trial};
-use benchd_engine::{Endpoint, Plan};
+use benchd_engine::Plan;
 use benchd_model::assemble::{Evidence, assemble};
 use benchd_model::environment::HostSnapshot;
 use benchd_model::event::JobEventKind;
@@ -174,12 +174,11 @@ async fn run_trials(
 }
 
 async fn prepare(spec: &JobSpec, policy: &TargetPolicy) -> Result<Prepared, JobError> {
-    let PinnedTarget { addresses, same_host } = resolve::target(policy, spec).await?;
+    let PinnedTarget { endpoints, same_host } = resolve::target(policy, spec).await?;
     let sampler = match &spec.target.stub_status {
         Some(page) => Some(sampler_for(page, policy).await?),
         None => None,
     };
-    let endpoints = addresses.into_iter().map(Endpoint::from).collect();
     let plan = Arc::new(Plan::from_spec(spec, endpoints)?);
     Ok(Prepared { plan, sampler, same_host })
 }

@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         threads: threads.parse()?,
         preconnect: true,
         expect_status: vec!["2xx".into()],
-        tls: TlsOptions { insecure: true },
+        tls: TlsOptions { insecure: true, ..TlsOptions::default() },
         keep_rows: 0,
         driver: DriverChoice::from_environment()?,
     };

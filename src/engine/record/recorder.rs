@@ -37,6 +37,14 @@ pub(crate) struct Exchange {
     pub(crate) kept: bool,
 }
 
+/// A TLS handshake that succeeded.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Handshake {
+    pub(crate) lasted: Nanos,
+    /// It resumed an earlier session.
+    pub(crate) resumed: bool,
+}
+
 /// What a thread knows when it has ended.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadEnd {
@@ -120,7 +128,7 @@ impl Recorder {
         endpoint: u32,
         now: Nanos,
         connect: Nanos,
-        tls: Option<Nanos>,
+        tls: Option<Handshake>,
     ) {
         self.end.endpoints[endpoint as usize].opened += 1;
         let before = self.window.is_none_or(|window| now < window.start);
@@ -135,8 +143,10 @@ impl Recorder {
             self.current.tally.connections.opened += 1;
         }
         self.current.tally.connect.record(Duration::from_nanos(connect));
-        if let Some(tls) = tls {
-            self.current.tally.tls.record(Duration::from_nanos(tls));
+        if let Some(Handshake { lasted, resumed }) = tls {
+            self.current.tally.tls.record(Duration::from_nanos(lasted));
+            self.current.tally.connections.tls_resumed += u64::from(resumed);
+            self.current.tally.connections.tls_full += u64::from(!resumed);
         }
     }
 

@@ -4,8 +4,9 @@ use super::local::Local;
 use super::socket::Socket;
 use super::transport::Transport;
 use crate::clock::Nanos;
-use crate::driver::failure::{Failure, in_words};
+use crate::driver::failure::Failure;
 use crate::endpoint::Route;
+use crate::record::Handshake;
 use benchd_model::Outcome;
 use std::future::poll_fn;
 use std::io;
@@ -38,7 +39,7 @@ pub(super) async fn connect(
     };
     let connected = local.now();
     let (transport, tls) = handshake(local, index, socket, connected).await?;
-    let now = tls.map_or(connected, |tls| connected + tls);
+    let now = tls.map_or(connected, |tls| connected + tls.lasted);
     local.recorder.borrow_mut().connected(route.endpoint, now, connected - begun, tls);
     Ok(Connection { transport, _established: Established::count(descriptor) })
 }
@@ -48,7 +49,7 @@ async fn handshake(
     index: usize,
     socket: Socket,
     connected: Nanos,
-) -> Result<(Transport, Option<Nanos>), Failure> {
+) -> Result<(Transport, Option<Handshake>), Failure> {
     let Some(tls) = &local.shared.prepared.tls else {
         return Ok((Transport::Plain(socket), None));
     };
@@ -56,8 +57,12 @@ async fn handshake(
     // Boxed: a handshake is far larger than what a slot needs afterwards.
     let shaking = Box::pin(connector.connect(tls.server_name.clone(), socket));
     match in_time(local, index, pin!(shaking)).await {
-        Some(Ok(stream)) => Ok((Transport::Tls(Box::new(stream)), Some(local.now() - connected))),
-        Some(Err(error)) => Err(tls_failure(&error)),
+        Some(Ok(stream)) => {
+            let resumed = crate::tls::is_resumed(stream.get_ref().1);
+            let handshake = Handshake { lasted: local.now() - connected, resumed };
+            Ok((Transport::Tls(Box::new(stream)), Some(handshake)))
+        }
+        Some(Err(error)) => Err(Failure::new(Outcome::Tls, crate::tls::reason(&error))),
         None => Err(Failure::too_slow(&local.shared, Outcome::Tls, "TLS handshake not finished")),
     }
 }
@@ -79,21 +84,6 @@ async fn in_time<F: Future>(
 
 fn unconnected(local: &Local, route: Route, error: &io::Error) -> Failure {
     Failure::unconnected(&local.shared, &mut local.recorder.borrow_mut(), route.endpoint, error)
-}
-
-fn tls_failure(error: &io::Error) -> Failure {
-    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
-    let reason = match inner {
-        Some(rustls::Error::InvalidMessage(message)) => {
-            format!("the server does not speak TLS on this port ({message:?})")
-        }
-        Some(error) => error.to_string(),
-        None if error.kind() == io::ErrorKind::UnexpectedEof => {
-            "the server closed the connection during the TLS handshake".to_owned()
-        }
-        None => in_words(error),
-    };
-    Failure::new(Outcome::Tls, reason)
 }
 
 /// A descriptor within the run's share.

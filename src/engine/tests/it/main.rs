@@ -8,6 +8,7 @@ mod endings;
 mod endpoints;
 mod failures;
 mod framing;
+mod handshakes;
 mod requests;
 mod script;
 mod support;

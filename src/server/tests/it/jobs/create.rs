@@ -202,7 +202,9 @@ fn registered() -> TargetPolicy {
             stub_status: Some("http://127.0.0.1:8099/status".into()),
             allowed_cidrs: Vec::new(),
             max_connections: Some(100),
+            ..RegisteredTarget::default()
         }],
+        ..TargetPolicy::default()
     }
 }
 
