@@ -130,7 +130,7 @@ impl Talk {
             _ => in_words(error),
         };
         if error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>()) {
-            return Failure::new(Outcome::Tls, reason);
+            return Failure::new(Outcome::Tls, crate::tls::reason(error));
         }
         if self.response.begun() {
             return Failure::new(Outcome::Truncated, format!("{reason} inside the response"));

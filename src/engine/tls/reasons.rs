@@ -7,7 +7,7 @@ use std::io;
 
 const WAYS_OUT: &str = "use --ca-file (target.tls.ca) with its issuer, or --insecure";
 
-/// Why the handshake ended with `error`.
+/// Why a handshake, or what followed it, ended with `error`.
 pub(crate) fn reason(error: &io::Error) -> String {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
         Some(error) => in_words(error),
@@ -39,6 +39,10 @@ fn certificate(why: &CertificateError) -> String {
         E::UnknownIssuer => {
             format!("the certificate has an unknown issuer (UnknownIssuer): {WAYS_OUT}")
         }
+        E::BadSignature => format!(
+            "the certificate is not signed by the issuer that is trusted, but by another of that name \
+             (BadSignature): {WAYS_OUT}"
+        ),
         E::NotValidForNameContext { expected, presented } => {
             let expected = match expected {
                 ServerName::DnsName(name) => name.as_ref().to_owned(),
@@ -90,13 +94,14 @@ fn refused(alert: AlertDescription) -> String {
             "it shares no cipher suite, key exchange or signature with us"
         }
         A::NoApplicationProtocol => "it does not speak the protocol asked for",
-        A::CertificateRequired | A::BadCertificate | A::AccessDenied => {
+        A::AccessDenied => "it serves nothing under the name that was asked for, or not to us",
+        A::CertificateRequired | A::BadCertificate => {
             "it asks for a client certificate, which benchd does not send"
         }
         A::InternalError => "its configuration may be wrong: its error log says more",
         _ => "its error log says more",
     };
-    format!("the server refused the handshake with alert {}: {hint}", name(alert))
+    format!("the server refused us with TLS alert {}: {hint}", name(alert))
 }
 
 fn versions(how: &str) -> String {
@@ -136,8 +141,8 @@ mod tests {
 
     #[test]
     fn what_has_no_words_of_its_own_is_named_by_the_library() {
-        let told = in_words(&Error::InvalidCertificate(CertificateError::BadSignature));
-        assert_eq!(told, "the certificate is refused: BadSignature");
+        let told = in_words(&Error::InvalidCertificate(CertificateError::Revoked));
+        assert_eq!(told, "the certificate is refused: Revoked");
         let told = in_words(&Error::PeerIncompatible(PeerIncompatible::NullCompressionRequired));
         assert!(told.contains("NullCompressionRequired"), "{told}");
     }
