@@ -11,7 +11,7 @@ const CONNECTIONS: u32 = 9_000;
 /// What a run with all of them may take beyond a process at rest.
 const CONNECTIONS_MB: f64 = 60.0;
 const CONNECTION_KB: f64 = 4.0;
-const REQUESTS: u32 = 30_000;
+const REQUESTS: u32 = 20_000;
 /// SQLite's page cache fills with the seconds of a run; memory that grew with
 /// requests would be far beyond.
 const GROWTH_MB: f64 = 2.0;

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// How long a run may take before it counts as hung.
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_secs(60);
 /// Between two looks at a running process.
 const PAUSE: Duration = Duration::from_millis(20);
 

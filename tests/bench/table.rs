@@ -33,6 +33,9 @@ impl Spread {
 
 impl std::fmt::Display for Spread {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.median.is_nan() {
+            return f.write_str("without a figure");
+        }
         write!(f, "{:.2} ({:.2} to {:.2})", self.median, self.min, self.max)
     }
 }

@@ -27,7 +27,12 @@ impl Targets {
         if met {
             self.met += 1;
         } else {
-            self.missed.push(format!("{what} is {measured:.2}, not {bound}"));
+            let is = if measured.is_nan() {
+                "has no figure".to_owned()
+            } else {
+                format!("is {measured:.2}")
+            };
+            self.missed.push(format!("{what} {is}, not {bound}"));
         }
         format!("; target {bound}: {}", if met { "met" } else { "missed" })
     }
