@@ -76,6 +76,26 @@ impl Talk {
         }
     }
 
+    /// Bytes that are certain to be body, so that nobody need look at them.
+    #[inline]
+    pub(super) fn unseen(&self) -> u64 {
+        self.response.left()
+    }
+
+    /// Takes `length` of the unseen bytes.
+    #[inline]
+    pub(super) fn skip(
+        &mut self,
+        shared: &Shared,
+        length: usize,
+        now: Nanos,
+    ) -> Option<Result<Exchange, Failure>> {
+        match self.response.skip(length as u64) {
+            Step::Complete(completed) => Some(self.complete(shared, completed, now)),
+            Step::More => None,
+        }
+    }
+
     /// A whole response is there; whether in time, the last stamp decides.
     #[inline]
     fn complete(

@@ -45,6 +45,8 @@ impl Load {
         let slot = &mut self.slots[index];
         slot.begun = begun;
         slot.connecting = true;
+        slot.unread = true;
+        slot.queued = self.ring.round();
         let socket = slot.socket.insert(socket);
         let token = Token { slot: index as u32, generation: slot.generation };
         if self.shared.prepared.endpoint(route.endpoint).is_unix() {
@@ -69,7 +71,10 @@ impl Load {
             rustix::net::connect(&socket, self.ring.address(route.endpoint))?;
             return Ok(socket);
         }
-        rustix::net::sockopt::set_tcp_nodelay(&socket, true)?;
+        if !self.small {
+            // Its last piece must not wait until the others are acknowledged.
+            rustix::net::sockopt::set_tcp_nodelay(&socket, true)?;
+        }
         if let Some(source) = route.source {
             endpoint::bind(&socket, source)?;
         }
@@ -146,10 +151,16 @@ impl Load {
         let slot = &mut self.slots[index];
         let Some(socket) = slot.socket.take() else { return };
         slot.generation = Token::next_generation(slot.generation);
-        if slot.connecting || slot.receiving || slot.sending {
+        let queued = slot.queued == self.ring.round();
+        if queued || slot.connecting || slot.receiving || slot.sending {
             // They hold the socket, and come back once it is shut down. To
             // cancel them by descriptor would search all requests there are.
             rustix::net::shutdown(&socket, Shutdown::Both).ok();
+        }
+        if queued {
+            // What the kernel has not seen would find the next socket of that
+            // number.
+            self.ring.submit();
         }
         drop(socket);
         (slot.connecting, slot.receiving, slot.sending) = (false, false, false);

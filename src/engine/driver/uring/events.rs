@@ -8,20 +8,25 @@ use crate::driver::failure::{Failure, UNASKED};
 use rustix::io::Errno;
 use std::os::fd::AsFd;
 
+/// The most that one receive takes: enough for an ordinary response head, or
+/// what a buffer holds.
+const HEAD: u32 = 2048;
+const ANY: u32 = 0;
+
 impl Load {
     #[inline]
-    pub(super) fn handle(&mut self, done: &Done) {
+    pub(super) fn handle(&mut self, done: Done) {
         let index = done.token.slot as usize;
         match done.op {
             Op::Tick => self.tick_due = true,
             // An earlier connection's.
             _ if self.slots[index].generation != done.token.generation => {}
-            Op::Receive => self.received(index, done),
-            Op::Send | Op::SendWhole => self.sent(index, done),
-            Op::Connect => self.connected(index, done),
+            Op::Receive | Op::Discard => self.received(index, &done),
+            Op::Send | Op::SendWhole => self.sent(index, &done),
+            Op::Connect => self.connected(index, &done),
         }
-        if let Some(buffer) = done.buffer {
-            self.ring.give_back(buffer);
+        if let Some(lent) = done.buffer {
+            self.ring.take_back(lent);
         }
     }
 
@@ -31,7 +36,7 @@ impl Load {
         let slot = &mut self.slots[index];
         let Some(socket) = &slot.socket else { return };
         slot.stage = Stage::Exchanging;
-        slot.asked = self.ring.round();
+        (slot.asked, slot.queued) = (self.ring.round(), self.ring.round());
         let token = slot.token(index);
         if self.small {
             // Whole unless a completion says otherwise.
@@ -44,18 +49,26 @@ impl Load {
             slot.sending = true;
             self.ring.send(socket.as_fd(), 0, token);
         }
-        if !slot.receiving {
-            slot.receiving = true;
-            self.ring.receive(socket.as_fd(), token);
-        }
+        self.receive(index);
     }
 
     /// Receives on the connection of slot `index`, if that is not under way.
+    #[inline]
     pub(super) fn receive(&mut self, index: usize) {
         let slot = &mut self.slots[index];
         let Some(socket) = slot.socket.as_ref().filter(|_| !slot.receiving) else { return };
         slot.receiving = true;
-        self.ring.receive(socket.as_fd(), slot.token(index));
+        slot.queued = self.ring.round();
+        let (socket, token, unseen) = (socket.as_fd(), slot.token(index), slot.talk.unseen());
+        if !self.tcp || (unseen == 0 && self.bulky == Some(false)) {
+            // All that the server sends, and its end, will come by themselves.
+            self.ring.receive(socket, token);
+        } else if unseen > 0 {
+            self.ring.discard(socket, unseen, token);
+        } else {
+            let most = if self.bulky == Some(true) { HEAD } else { ANY };
+            self.ring.receive_once(socket, most, token);
+        }
     }
 
     /// A send has ended: in failure, or a large request's in some success.
@@ -88,6 +101,7 @@ impl Load {
         if let Some(socket) = slot.socket.as_ref().filter(|_| !attempt.flushed) {
             let written = attempt.written;
             slot.sending = true;
+            slot.queued = self.ring.round();
             self.ring.send(socket.as_fd(), written, slot.token(index));
         }
     }
@@ -120,7 +134,9 @@ impl Load {
     /// Bytes, the end or an error of a connection.
     #[inline]
     fn received(&mut self, index: usize, done: &Done) {
-        self.slots[index].receiving = done.more;
+        let slot = &mut self.slots[index];
+        slot.receiving = done.more;
+        slot.unread = done.unread;
         match self.slots[index].stage {
             Stage::Exchanging if self.is_overtaken(index, done) => self.ask_anew(index, done),
             Stage::Exchanging => self.answered(index, done),
@@ -170,24 +186,30 @@ impl Load {
     fn answered(&mut self, index: usize, done: &Done) {
         let now = self.now();
         let slot = &mut self.slots[index];
-        let ended = match (done.result, done.buffer) {
-            (Ok(length @ 1..), Some(buffer)) => {
+        let taken = match (done.result, &done.buffer) {
+            (Ok(0), _) => Some(slot.talk.end(&self.shared, now)),
+            (Ok(length), lent) => {
                 self.recorder.received(slot.talk.attempt.measured, length);
-                let bytes = self.ring.filled(buffer, length);
-                match slot.talk.take(&self.shared, &mut self.heads, bytes, now) {
-                    Some(ended) => ended,
-                    // The kernel may end a receive with bytes, too.
-                    None => return self.receive(index),
+                match lent {
+                    Some(lent) => {
+                        let bytes = self.ring.filled(lent);
+                        slot.talk.take(&self.shared, &mut self.heads, bytes, now)
+                    }
+                    None => slot.talk.skip(&self.shared, length, now),
                 }
             }
-            (Ok(_), _) => slot.talk.end(&self.shared, now),
             // All buffers were full when the kernel wanted one; they are read
             // and handed back by now.
-            (Err(Errno::NOBUFS), _) => return self.receive(index),
-            (Err(errno), _) => Err(slot.talk.broken(&errno.into())),
+            (Err(Errno::NOBUFS), _) => None,
+            (Err(errno), _) => Some(Err(slot.talk.broken(&errno.into()))),
         };
+        // The kernel may end a receive with bytes, too.
+        let Some(ended) = taken else { return self.receive(index) };
         match ended {
-            Ok(exchange) => self.completed(index, &exchange),
+            Ok(exchange) => {
+                self.bulky = Some(done.op == Op::Discard);
+                self.completed(index, &exchange);
+            }
             Err(failure) => self.failed(index, &failure),
         }
     }
@@ -223,7 +245,7 @@ mod tests {
         while !load.slots[0].talk.used {
             load.ring.enter(true).unwrap();
             while let Some(done) = load.ring.completion() {
-                load.handle(&done);
+                load.handle(done);
             }
         }
         assert_eq!(load.slots[0].stage, Stage::Exchanging);
@@ -238,7 +260,8 @@ mod tests {
         for result in [Ok(3), Ok(0), Err(Errno::CONNRESET)] {
             let mut load = asking_again();
             let token = load.slots[0].token(0);
-            load.handle(&Done { op: Op::Receive, token, result, more: false, buffer: None });
+            let (op, more, unread, buffer) = (Op::Receive, false, false, None);
+            load.handle(Done { op, token, result, more, unread, buffer });
             let slot = &load.slots[0];
             assert_eq!(slot.stage, Stage::Connecting, "{result:?}");
             assert!(slot.connecting && !slot.talk.attempt.flushed, "{result:?}");

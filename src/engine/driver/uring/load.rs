@@ -11,6 +11,7 @@ use crate::driver::failure::{Failure, UNASKED};
 use crate::driver::pace::{
     FIN_PATIENCE, FINS_TO_MISS, back_off, outstanding_connects, tick_period,
 };
+use crate::endpoint::Endpoint;
 use crate::http1::HeadCache;
 use crate::record::{Exchange, Recorder, ThreadEnd};
 use crate::shared::{Shared, Window};
@@ -48,6 +49,11 @@ pub(super) struct Load {
     pub(super) timeout: Nanos,
     /// The request is sent in one piece.
     pub(super) small: bool,
+    /// The endpoints are no sockets in the file system.
+    pub(super) tcp: bool,
+    /// The last response did not come in one piece, but with a length: the next
+    /// one's body need not be looked at. None before the first one.
+    pub(super) bulky: Option<bool>,
     window: Option<Window>,
     window_over: bool,
     /// Slots that have work to do.
@@ -80,6 +86,8 @@ impl Load {
             fins_missed: 0,
             timeout: nanos(plan.timeout),
             small: prepared.request.len() <= SMALL,
+            tcp: !plan.endpoints.iter().any(Endpoint::is_unix),
+            bulky: None,
             window: None,
             window_over: false,
             busy: 0,
@@ -139,7 +147,7 @@ impl Load {
             }
             self.ring.enter(all_begun)?;
             while let Some(done) = self.ring.completion() {
-                self.handle(&done);
+                self.handle(done);
             }
             self.judge_doubtful();
             if std::mem::take(&mut self.tick_due) {
@@ -199,7 +207,7 @@ impl Load {
     #[inline]
     pub(super) fn next(&mut self, index: usize, now: Nanos) {
         let slot = &self.slots[index];
-        if slot.socket.is_some() && !slot.receiving {
+        if slot.unread && !slot.receiving && slot.socket.is_some() {
             self.drop_if_closed(index, now);
         }
         if self.slots[index].socket.is_some() {

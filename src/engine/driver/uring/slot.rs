@@ -47,12 +47,16 @@ pub(super) struct Slot {
     pub(super) begun: Nanos,
     /// The ring's round in which the request was handed to it.
     pub(super) asked: u32,
+    /// The ring's round in which anything for the connection was.
+    pub(super) queued: u32,
     /// The connection is open and counted.
     pub(super) established: bool,
     /// Requests to the kernel that are under way for the connection.
     pub(super) connecting: bool,
     pub(super) receiving: bool,
     pub(super) sending: bool,
+    /// Something may have come that no receive is under way for.
+    pub(super) unread: bool,
     pub(super) talk: Talk,
 }
 

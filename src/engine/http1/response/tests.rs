@@ -172,3 +172,16 @@ proptest! {
         read("GET", &wire[1..]);
     }
 }
+
+#[test]
+fn a_body_of_known_length_may_be_taken_unseen() {
+    let mut heads = HeadCache::new("GET", false);
+    let mut response = Response::default();
+    assert_eq!(response.left(), 0);
+    let start = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhe";
+    assert_eq!(response.feed(&mut heads, start), Ok(Step::More));
+    assert_eq!((response.left(), response.skip(4), response.left()), (7, Step::More, 3));
+    let Step::Complete(completed) = response.skip(3) else { panic!("it is complete") };
+    assert_eq!((completed.body, completed.keep, completed.excess), (9, true, false));
+    assert!(!response.begun());
+}

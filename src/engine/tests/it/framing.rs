@@ -5,6 +5,7 @@ use crate::script::{Case, NONE_GOOD, TEN_CLOSED, TEN_GOOD, cases};
 use crate::support::{Server, load};
 use benchd_engine::Plan;
 use benchd_model::Outcome::{self, Protocol, Timeout, Truncated};
+use std::net::Shutdown;
 use std::time::Duration;
 
 const HELLO: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
@@ -170,4 +171,38 @@ fn bodies_unlike_the_first_one_are_counted_and_good() {
     let run = load(server.address, |_| {});
     run.all(Outcome::Ok, 10);
     assert_eq!(run.total.length_differs, 5);
+}
+
+#[test]
+fn large_bodies_may_change_their_size_their_framing_and_their_end() {
+    const SIZE: usize = 100_000;
+    let body = vec![b'x'; SIZE];
+    let large =
+        [format!("HTTP/1.1 200 OK\r\nContent-Length: {SIZE}\r\n\r\n").as_bytes(), &body].concat();
+    let chunked =
+        [CHUNKS_FOLLOW, format!("{SIZE:x}\r\n").as_bytes(), &body, b"\r\n0\r\n\r\n"].concat();
+    let cut = large[..large.len() - 1].to_vec();
+    let exceeding = [&large[..], b"?"].concat();
+    // Per connection: what it answers, and then closes.
+    let scripts: [Vec<Vec<u8>>; 3] = [
+        vec![large.clone(), HELLO.to_vec(), large.clone(), chunked.clone(), large.clone(), cut],
+        vec![chunked, large.clone(), exceeding],
+        vec![large.clone(), large.clone(), HELLO.to_vec(), large],
+    ];
+    let server = Server::start(move |mut peer| {
+        let script = scripts.get(peer.number).map_or(&[][..], |script| script);
+        for answer in script {
+            if peer.request().is_none() {
+                return;
+            }
+            peer.send(answer);
+        }
+        // The last bytes must not be lost to a reset.
+        peer.stream.shutdown(Shutdown::Write).ok();
+        peer.hold();
+    });
+    let run = load(server.address, |plan| plan.requests = Some(13));
+    assert_eq!((run.of(Outcome::Ok), run.of(Truncated)), (12, 1), "{}", run.reasons());
+    assert_eq!((run.opened(), run.total.bytes.body), (3, 10 * SIZE as u64 + 10));
+    assert!(run.end.notes.iter().any(|note| note.contains(UNASKED)), "{:?}", run.end.notes);
 }
