@@ -62,18 +62,22 @@ pub(crate) fn print(
         return;
     }
     let rival = work.rival.unwrap_or(best);
+    // The best of a few is not the best of all.
+    let compared = if work.rival.is_some() { &[Tool::Benchd, rival] } else { work.tools };
+    let decided = compared.iter().all(|tool| counted_mostly(rounds, *tool));
     let mut held = vec![rival, best];
     held.dedup();
     for peer in held {
         let ratio = ratio(rounds, Tool::Benchd, peer);
         let what = format!("{}, {connections} connections: CPU to {}", work.title, peer.name());
+        let figure = if decided { ratio.median } else { f64::NAN };
         let bound = (peer == rival).then_some(Bound::AtMost(target));
-        println!(
-            "       benchd to {} {ratio}{}",
-            peer.name(),
-            targets.judge(&what, ratio.median, bound)
-        );
+        println!("       benchd to {} {ratio}{}", peer.name(), targets.judge(&what, figure, bound));
     }
+}
+
+fn counted_mostly(rounds: &[Round<Tool>], tool: Tool) -> bool {
+    2 * rounds.iter().filter(|round| round.contains_key(&tool)).count() > rounds.len()
 }
 
 fn cpu(rounds: &[Round<Tool>], tool: Tool) -> Spread {

@@ -13,28 +13,29 @@ pub(crate) enum Bound {
 pub(crate) struct Targets {
     met: usize,
     missed: Vec<String>,
+    undecided: Vec<String>,
 }
 
 impl Targets {
     /// Judges a figure; gives the words to print behind it, none without a bound.
-    /// What is no number meets nothing.
+    /// What is no number decides nothing.
     pub(crate) fn judge(&mut self, what: &str, measured: f64, bound: Option<Bound>) -> String {
         let Some(bound) = bound else { return String::new() };
         let met = match bound {
             Bound::AtMost(limit) => measured <= limit,
             Bound::AtLeast(limit) => measured >= limit,
         };
-        if met {
+        let verdict = if measured.is_nan() {
+            self.undecided.push(format!("{what} {bound}"));
+            "undecided"
+        } else if met {
             self.met += 1;
+            "met"
         } else {
-            let is = if measured.is_nan() {
-                "has no figure".to_owned()
-            } else {
-                format!("is {measured:.2}")
-            };
-            self.missed.push(format!("{what} {is}, not {bound}"));
-        }
-        format!("; target {bound}: {}", if met { "met" } else { "missed" })
+            self.missed.push(format!("{what} is {measured:.2}, not {bound}"));
+            "missed"
+        };
+        format!("; target {bound}: {verdict}")
     }
 }
 
@@ -49,7 +50,9 @@ impl fmt::Display for Bound {
 
 impl fmt::Display for Targets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} of {} targets met", self.met, self.met + self.missed.len())?;
-        self.missed.iter().try_for_each(|missed| write!(f, "\nmissed: {missed}"))
+        let all = self.met + self.missed.len() + self.undecided.len();
+        write!(f, "{} of {all} targets met", self.met)?;
+        self.missed.iter().try_for_each(|missed| write!(f, "\nmissed: {missed}"))?;
+        self.undecided.iter().try_for_each(|undecided| write!(f, "\nundecided: {undecided}"))
     }
 }
