@@ -15,8 +15,11 @@ struct Difference<'a> {
     theirs: Option<Answer>,
 }
 
+/// Tells a known difference.
+type IsIt = fn(&Difference<'_>) -> bool;
+
 /// Where we differ from hyper and mean to: why, and how to tell.
-const KNOWN: &[(&str, fn(&Difference<'_>) -> bool)] = &[
+const KNOWN: &[(&str, IsIt)] = &[
     ("only servers may skip an empty line before a message (RFC 9112, 2.2)", |it| {
         it.ours == Fate::Refused && it.skips_an_empty_line()
     }),
