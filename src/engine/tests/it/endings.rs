@@ -1,6 +1,6 @@
 //! Exact counts, bounded ends, and runs that are stopped.
 
-use crate::support::{Server, load, load_until, plan};
+use crate::support::{Measured, Server, full_listener, load, load_until, plan, syn_unanswered};
 use benchd_engine::{EngineError, Plan, PlanError, Progress, Stop, run};
 use benchd_model::Outcome;
 use benchd_model::job::Phase;
@@ -224,4 +224,92 @@ fn a_plan_that_cannot_run_is_refused() {
 
 fn by_time(plan: &mut Plan, length: Duration) {
     (plan.requests, plan.duration) = (None, Some(length));
+}
+
+/// Stops a run that hangs when `now` says so, and returns what remains.
+fn stopped(change: impl FnOnce(&mut Plan), now: impl Fn(&Progress) -> bool) -> Measured {
+    let server = Server::start(|peer| peer.hold());
+    let mut plan = plan(server.address);
+    let long = Duration::from_secs(600);
+    by_time(&mut plan, long);
+    (plan.timeout, plan.grace, plan.connections) = (long, long, 6);
+    change(&mut plan);
+    let (stop, begun) = (Stop::default(), Instant::now());
+    let run = load_until(&plan, &stop.clone(), &mut |progress| {
+        if now(progress) {
+            stop.interrupt();
+        }
+    });
+    assert!(begun.elapsed() < long / 2, "the stop was not heard");
+    assert_eq!(run.end.reason, EndReason::Interrupted);
+    assert!(run.total.span_us <= begun.elapsed().as_micros() as u64, "longer than it was");
+    run
+}
+
+#[test]
+fn a_stop_is_heard_in_every_phase_however_the_server_hangs() {
+    for threads in [1, 3] {
+        let on = |wanted: Phase| move |progress: &Progress| matches!(progress, Progress::Phase(phase) if *phase == wanted);
+        let run = stopped(|plan| plan.threads = threads, on(Phase::Preparing));
+        assert_eq!((run.total.counts.issued, run.started), (0, None));
+
+        let warming = |plan: &mut Plan| (plan.threads, plan.warmup) = (threads, plan.timeout);
+        let run = stopped(warming, on(Phase::WarmingUp));
+        assert_eq!((run.total.counts.issued, run.started, run.seconds.len()), (0, None, 0));
+        assert_eq!(run.end.warmup.issued, run.end.warmup.aborted);
+
+        let second = |progress: &Progress| matches!(progress, Progress::Second(_));
+        let run = stopped(|plan| plan.threads = threads, second);
+        run.all(Outcome::Aborted, 6);
+        assert!(run.total.span_us >= 1_000_000, "{}", run.total.span_us);
+
+        let window = Duration::from_millis(50);
+        let short = |plan: &mut Plan| (plan.threads, plan.duration) = (threads, Some(window));
+        let run = stopped(short, on(Phase::CoolingDown));
+        run.all(Outcome::Aborted, 6);
+        assert_eq!(run.total.span_us, 50_000, "waiting in vain is not a part of the window");
+    }
+}
+
+#[test]
+fn a_stop_is_heard_while_connections_are_being_opened() {
+    let listener = full_listener();
+    let address = listener.local_addr().unwrap();
+    let mut plan = plan(address);
+    (plan.connections, plan.timeout) = (50, Duration::from_secs(600));
+    let (stop, begun) = (Stop::default(), Instant::now());
+    let stopper = stop.clone();
+    let waiting = std::thread::spawn(move || {
+        while !syn_unanswered(address.port()) && begun.elapsed() < Duration::from_secs(60) {
+            std::thread::yield_now();
+        }
+        stopper.cancel();
+    });
+    let run = load_until(&plan, &stop, &mut |_| {});
+    waiting.join().unwrap();
+    run.all(Outcome::Ok, 0);
+    assert_eq!((run.end.reason, run.started), (EndReason::Cancelled, None));
+    assert!(begun.elapsed() < plan.timeout / 2, "it waited for its connections");
+}
+
+#[test]
+fn a_count_that_a_slow_server_cannot_serve_ends_with_the_time() {
+    let server = Server::start(|mut peer| {
+        for turn in 0.. {
+            if peer.request().is_none() {
+                return;
+            }
+            if turn == 3 {
+                return peer.hold();
+            }
+            peer.send(HELLO);
+        }
+    });
+    let run = load(server.address, |plan| {
+        (plan.requests, plan.duration) = (Some(1_000_000), Some(Duration::from_millis(300)));
+        plan.grace = Duration::from_millis(100);
+        plan.connections = 2;
+    });
+    assert_eq!((run.of(Outcome::Ok), run.of(Outcome::Aborted), run.total.counts.issued), (6, 2, 8));
+    assert_eq!((run.end.reason, run.total.span_us), (EndReason::Completed, 300_000));
 }

@@ -2,11 +2,11 @@
 
 use crate::script::Step::{Again, Fin, Hold, Ignore, Read, Rst, Say};
 use crate::script::{Case, NONE_GOOD, TEN_CLOSED, TEN_GOOD, cases};
-use crate::support::{Server, listener_with_lasting_port, load};
+use crate::support::{Server, full_listener, listener_with_lasting_port, load, syn_unanswered};
 use benchd_model::Outcome::{self, Protocol, Reset, Timeout};
 use socket2::SockRef;
 use std::io::{Read as _, Write as _};
-use std::net::{Shutdown, TcpListener};
+use std::net::Shutdown;
 use std::time::{Duration, Instant};
 
 /// Ten answers that are none.
@@ -100,15 +100,7 @@ fn a_closed_port_is_tried_again_ever_more_slowly() {
 
 #[test]
 fn connects_that_a_full_backlog_drops_time_out_or_are_late() {
-    // Room for two connections; nobody accepts them.
-    let full = || {
-        let socket =
-            socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
-        socket.bind(&"127.0.0.1:0".parse::<std::net::SocketAddr>().unwrap().into()).unwrap();
-        socket.listen(1).unwrap();
-        TcpListener::from(socket)
-    };
-    let listener = full();
+    let listener = full_listener();
     let run = load(listener.local_addr().unwrap(), |plan| {
         (plan.connections, plan.requests) = (8, Some(8));
         (plan.timeout, plan.preconnect) = (Duration::from_millis(200), false);
@@ -121,7 +113,7 @@ fn connects_that_a_full_backlog_drops_time_out_or_are_late() {
     assert!(unconnected >= 5, "{}", run.reasons());
 
     // One that accepts, but not before a SYN has been dropped.
-    let listener = full();
+    let listener = full_listener();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
         let begun = Instant::now();
@@ -139,18 +131,6 @@ fn connects_that_a_full_backlog_drops_time_out_or_are_late() {
     assert!(run.total.connect.max_us() > Some(900_000), "{:?}", run.total.connect.summary());
     assert!(run.total.latency.max_us() >= run.total.connect.max_us());
     assert!(run.total.service.max_us() < run.total.latency.max_us());
-}
-
-/// True when some connect to `port` waits for its SYN to be answered.
-fn syn_unanswered(port: u16) -> bool {
-    const SYN_SENT: &str = "02";
-    let sockets = std::fs::read_to_string("/proc/net/tcp").unwrap();
-    let remote = format!(":{port:04X}");
-    sockets.lines().any(|line| {
-        let mut fields = line.split_whitespace().skip(2);
-        fields.next().is_some_and(|address| address.ends_with(&remote))
-            && fields.next() == Some(SYN_SENT)
-    })
 }
 
 fn answer_once(mut stream: std::net::TcpStream) -> std::net::TcpStream {

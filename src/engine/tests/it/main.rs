@@ -9,6 +9,7 @@ mod endpoints;
 mod failures;
 mod framing;
 mod handshakes;
+mod latencies;
 mod requests;
 mod script;
 mod support;

@@ -9,6 +9,7 @@ use benchd_model::job::Phase;
 use benchd_model::recording::TrialEnd;
 use benchd_model::spec::Protocol;
 use benchd_model::{Outcome, SecondRecord, Tally, Timestamp};
+use socket2::{Domain, Socket, Type};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -131,6 +132,27 @@ pub(crate) fn listener_with_lasting_port() -> TcpListener {
         TcpListener::bind(address)
     };
     (0..100).find_map(|_| attempt().ok()).expect("one of a hundred ports is free")
+}
+
+/// A listener with room for two connections, which nobody has accepted yet. The
+/// kernel drops what else wants in.
+pub(crate) fn full_listener() -> TcpListener {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
+    socket.listen(1).unwrap();
+    socket.into()
+}
+
+/// True when some connect to `port` waits for its SYN to be answered.
+pub(crate) fn syn_unanswered(port: u16) -> bool {
+    const SYN_SENT: &str = "02";
+    let sockets = std::fs::read_to_string("/proc/net/tcp").unwrap();
+    let remote = format!(":{port:04X}");
+    sockets.lines().any(|line| {
+        let mut fields = line.split_whitespace().skip(2);
+        fields.next().is_some_and(|address| address.ends_with(&remote))
+            && fields.next() == Some(SYN_SENT)
+    })
 }
 
 /// What a run told and left.

@@ -13,6 +13,8 @@ mod endpoints;
 mod failures;
 #[path = "../it/framing.rs"]
 mod framing;
+#[path = "../it/latencies.rs"]
+mod latencies;
 #[path = "../it/requests.rs"]
 mod requests;
 #[path = "../it/script.rs"]
