@@ -118,19 +118,20 @@ fn a_freeze_is_one_slow_sample_for_each_user_of_a_closed_loop() {
 
 #[test]
 fn requests_in_flight_at_the_end_are_awaited_within_the_grace() {
+    // The answer comes when the time is over, however late the request was.
     let server = Server::start(|mut peer| {
         while peer.request().is_some() {
-            std::thread::sleep(Duration::from_millis(150));
+            std::thread::sleep(Duration::from_millis(1100));
             peer.send(HELLO);
         }
     });
     let run = load(server.address, |plan| {
-        by_time(plan, Duration::from_millis(200));
-        plan.grace = Duration::from_secs(10);
+        by_time(plan, Duration::from_secs(1));
+        plan.grace = Duration::from_secs(60);
     });
-    run.all(Outcome::Ok, 2);
+    run.all(Outcome::Ok, 1);
     // Complete responses extend the window, so that the rate stays true.
-    assert!(run.total.span_us >= 300_000, "{}", run.total.span_us);
+    assert!(run.total.span_us >= 1_100_000, "{}", run.total.span_us);
 }
 
 #[test]
