@@ -8,6 +8,8 @@ pub mod environment;
 pub mod event;
 pub mod histogram;
 pub mod job;
+pub mod kernel;
+mod limits;
 pub mod metrics;
 pub mod outcome;
 pub mod policy;
@@ -25,6 +27,7 @@ pub mod verdict;
 
 pub use histogram::Histogram;
 pub use job::{Job, JobId, JobState, Phase};
+pub use kernel::KernelCounts;
 pub use outcome::{Counts, Outcome};
 pub use recording::{SecondRecord, Tally, TrialEnd, TrialRecording};
 pub use result::RunResult;

@@ -3,7 +3,7 @@
 //! always sum up to the whole.
 
 use crate::stub_status::StubStatusPoll;
-use crate::{Counts, Histogram};
+use crate::{Counts, Histogram, KernelCounts};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
@@ -93,18 +93,24 @@ pub struct Tally {
     pub generator_cpu_us: u64,
     /// Time generator threads waited for a processor, in microseconds.
     pub generator_wait_us: u64,
+    /// Time in which the busiest generator thread had something to do, in
+    /// microseconds: it worked or waited for a processor, and events waited.
+    #[serde(default)]
+    pub generator_busiest_us: u64,
 }
 
 impl Tally {
     /// Adds a later (or earlier) stretch of time.
     pub fn merge(&mut self, other: &Self) {
         self.span_us += other.span_us;
+        self.generator_busiest_us += other.generator_busiest_us;
         self.add_figures(other);
     }
 
     /// Adds what another thread or generator did in the same stretch of time.
     pub fn merge_parallel(&mut self, other: &Self) {
         self.span_us = self.span_us.max(other.span_us);
+        self.generator_busiest_us = self.generator_busiest_us.max(other.generator_busiest_us);
         self.add_figures(other);
     }
 
@@ -186,6 +192,9 @@ pub struct SecondRecord {
     pub connections_open: u32,
     /// Its figures. The span is one second but for the last one's rest.
     pub tally: Tally,
+    /// What the generator host's kernel counted meanwhile.
+    #[serde(default)]
+    pub kernel: Option<KernelCounts>,
 }
 
 /// Why a trial ended.
@@ -256,6 +265,10 @@ pub struct TrialEnd {
     pub addresses: BTreeMap<String, AddressCounts>,
     /// Sentences about limits the generator met (descriptors, ports).
     pub notes: Vec<String>,
+    /// What the generator host's kernel counted while the connections were
+    /// opened and the target warmed up.
+    #[serde(default)]
+    pub kernel_before: Option<KernelCounts>,
 }
 
 /// Everything recorded of one trial by one generator.

@@ -54,11 +54,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{:?}", run.end);
     let cpu_us = total.generator_cpu_us as f64 / total.counts.ok.max(1) as f64;
     println!(
-        "seconds={:.3} rps={:.0} us_per_request={cpu_us:.2} kept={} wait_us={}",
+        "seconds={:.3} rps={:.0} us_per_request={cpu_us:.2} kept={} wait_us={} busy={:.2}",
         total.span_s(),
         total.counts.ok as f64 / total.span_s(),
         total.kept_alive,
-        total.generator_wait_us
+        total.generator_wait_us,
+        total.generator_busiest_us as f64 / total.span_us.max(1) as f64
     );
     Ok(())
 }

@@ -117,7 +117,7 @@ impl Recorder {
         let Some(window) = self.window else { return };
         if !self.cpu_started && now >= window.start {
             self.cpu_started = true;
-            self.cpu.lap_us();
+            self.cpu.lap();
         }
         self.roll_to(now.min(window.end));
     }
@@ -321,11 +321,14 @@ impl Recorder {
     fn close_second(&mut self, span: Nanos) {
         let next = Second::new(self.current.index + 1);
         let mut second = std::mem::replace(&mut self.current, next);
-        (second.tally.generator_cpu_us, second.tally.generator_wait_us) = self.cpu.lap_us();
+        let lap = self.cpu.lap();
+        second.tally.generator_cpu_us = lap.cpu_us;
+        second.tally.generator_wait_us = lap.wait_us;
         let taken_back = self.overstated.min(second.tally.bytes.sent);
         second.tally.bytes.sent -= taken_back;
         self.overstated -= taken_back;
         second.tally.span_us = (span + 500) / 1000;
+        second.tally.generator_busiest_us = lap.busy_us(second.tally.span_us);
         second.open = self.open.get();
         self.second_start += SECOND;
         self.second_end += SECOND;
