@@ -9,11 +9,13 @@ use crate::recording::{AddressCounts, EndReason};
 use crate::result::{
     AddressResult, LoadResult, RunResult, ServerResult, StubStatusResult, TrialResult,
 };
+use crate::seconds::{merged, share, threads, threads_at_most};
 use crate::spec::{DEFAULT_CRITERION, LoadModel};
-use crate::timeline::{merged_seconds, share};
-use crate::validity::{SHORTEST_JUDGED_S, is_judged, validity};
+use crate::validity::{SHORTEST_JUDGED_S, is_judged, remarks, validity};
 use crate::verdict::Validity;
-use crate::{Counts, JobId, JobSpec, JobState, Tally, TrialEnd, TrialRecording, Verdict};
+use crate::{
+    Counts, JobId, JobSpec, JobState, KernelCounts, Tally, TrialEnd, TrialRecording, Verdict,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A window this many times as long as asked for is remarked on.
@@ -46,7 +48,7 @@ pub fn assemble(evidence: &Evidence<'_>) -> RunResult {
     let tally = total(evidence.recordings);
     let mut result = figures(evidence, &trials, &tally);
     result.validity = validity(evidence, &trials, &result, &tally);
-    result.notes = notes(evidence, &result);
+    result.notes = notes(evidence, &trials, &result);
     result.criteria = judge_criteria(&spec.criteria, &result, &tally);
     result.verdict = verdict(&result);
     result.summary = summary(&result, &tally);
@@ -73,7 +75,7 @@ fn by_trial(recordings: &[TrialRecording]) -> Trials<'_> {
 
 fn trial_tally(generators: &[&TrialRecording]) -> Tally {
     let mut tally = Tally::default();
-    merged_seconds(generators).iter().for_each(|(_, second)| tally.merge(second));
+    merged(generators).iter().for_each(|second| tally.merge(&second.tally));
     tally
 }
 
@@ -130,11 +132,22 @@ fn figures(evidence: &Evidence<'_>, trials: &Trials<'_>, tally: &Tally) -> RunRe
             tls: first.and_then(|response| response.tls),
             stub_status: reconcile::stub_status(evidence.recordings),
         },
+        kernel: kernel(evidence.recordings),
         environment: Environment::new(evidence.host.clone(), software, evidence.same_host),
         notes: Vec::new(),
         trials: trials.iter().map(|generators| trial_result(generators, spec)).collect(),
         links: BTreeMap::new(),
     }
+}
+
+/// What the kernel counted over the trials, their beginnings included.
+fn kernel(recordings: &[TrialRecording]) -> Option<KernelCounts> {
+    let before = recordings.iter().filter_map(|r| r.end.as_ref()?.kernel_before.as_ref());
+    let seconds = recordings.iter().flat_map(|r| &r.seconds).filter_map(|s| s.kernel.as_ref());
+    before.chain(seconds).copied().reduce(|mut all, counts| {
+        all.merge(&counts);
+        all
+    })
 }
 
 fn load_result(spec: &JobSpec, trials: &Trials<'_>) -> LoadResult {
@@ -158,7 +171,7 @@ fn load_result(spec: &JobSpec, trials: &Trials<'_>) -> LoadResult {
         protocol: spec.load.protocol.name().to_owned(),
         keepalive: spec.load.keepalive,
         driver: drivers.into_iter().collect::<Vec<_>>().join("+"),
-        threads: ends().map(|end| end.threads).max().unwrap_or(threads_at_most(spec)),
+        threads: ends().map(|end| end.threads).max().unwrap_or(threads_at_most(&spec.load)),
         addresses: addresses(ends()),
     }
 }
@@ -177,7 +190,7 @@ fn addresses<'a>(ends: impl Iterator<Item = &'a TrialEnd>) -> Vec<AddressResult>
 
 fn trial_result(generators: &[&TrialRecording], spec: &JobSpec) -> TrialResult {
     let tally = trial_tally(generators);
-    let threads = threads(generators, spec);
+    let threads = threads(generators, &spec.load);
     TrialResult {
         trial: generators.first().map_or(1, |r| r.trial + 1),
         counts: tally.counts,
@@ -190,18 +203,6 @@ fn trial_result(generators: &[&TrialRecording], spec: &JobSpec) -> TrialResult {
         generator_wait_ratio: share(tally.generator_wait_us, &tally, threads),
         ended: generators.iter().map(|r| end_of(r)).max_by_key(|e| *e as u8).unwrap_or_default(),
     }
-}
-
-/// The generator threads of one trial.
-pub(crate) fn threads(generators: &[&TrialRecording], spec: &JobSpec) -> u32 {
-    let asked = threads_at_most(spec);
-    generators.iter().map(|r| r.end.as_ref().map_or(asked, |end| end.threads)).sum()
-}
-
-/// Threads of one generator, as long as it has not said how many it has: a
-/// thread without a connection would have nothing to do.
-fn threads_at_most(spec: &JobSpec) -> u32 {
-    spec.load.threads.min(spec.load.connections)
 }
 
 /// A recording without an end belongs to a generator that died.
@@ -227,7 +228,7 @@ fn per_second(count: u64, tally: &Tally) -> f64 {
     (count as f64 / tally.span_s() * 1000.0).round() / 1000.0
 }
 
-fn notes(evidence: &Evidence<'_>, result: &RunResult) -> Vec<String> {
+fn notes(evidence: &Evidence<'_>, trials: &Trials<'_>, result: &RunResult) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
     if result.load.model == "closed" {
         notes.push(
@@ -247,6 +248,7 @@ fn notes(evidence: &Evidence<'_>, result: &RunResult) -> Vec<String> {
             wait * 100.0
         ));
     }
+    notes.extend(remarks(evidence, trials, result));
     if result.validity.reconciled.is_none() && result.server.stub_status.is_some() {
         notes.push(
             "nginx's request counter was not read both before and after every load: it says nothing about \

@@ -1,6 +1,7 @@
 use super::{Evidence, assemble, total};
 use crate::environment::HostSnapshot;
 use crate::recording::{EndReason, SecondRecord, TrialEnd};
+use crate::spec::LoadSpec;
 use crate::stub_status::{PollMoment, StubStatus, StubStatusPoll};
 use crate::{
     JobId, JobSpec, JobState, Outcome, Tally, Timestamp, TrialRecording, Verdict, timeline,
@@ -10,6 +11,11 @@ use serde_json::json;
 pub(crate) fn spec(criteria: &[&str]) -> JobSpec {
     let document = json!({"target": {"url": "http://localhost/"}, "load": {"connections": 1}, "criteria": criteria});
     JobSpec::parse(&document, &|_| None).unwrap()
+}
+
+/// The load of [`spec`].
+fn load() -> LoadSpec {
+    spec(&[]).load
 }
 
 pub(crate) fn tally(ok: u64, failed: u64, span_us: u64) -> Tally {
@@ -24,7 +30,7 @@ pub(crate) fn tally(ok: u64, failed: u64, span_us: u64) -> Tally {
 }
 
 pub(crate) fn second(index: u32, tally: Tally) -> SecondRecord {
-    SecondRecord { index, connections_open: 1, tally }
+    SecondRecord { index, connections_open: 1, tally, kernel: None }
 }
 
 pub(crate) fn recording(seconds: Vec<SecondRecord>) -> TrialRecording {
@@ -92,7 +98,7 @@ fn a_good_run_passes_and_its_rows_sum_up_to_the_result() {
     assert_eq!((result.counts.issued, result.counts.ok), (1512, 1510));
     assert!((result.duration_s - 2.05).abs() < 1e-9);
     assert!((result.rps - 736.585).abs() < 1e-9);
-    let rows = timeline::all(&recordings, 1);
+    let rows = timeline::all(&recordings, &load());
     assert_eq!(rows.len(), 2, "the short rest joins the second before");
     assert_eq!(rows.iter().map(|row| row.ok).sum::<u64>(), 1510);
     assert!((rows[1].rps - 510.0 / 1.05).abs() < 1e-9);
@@ -166,7 +172,7 @@ fn nginx_and_we_agree_when_nobody_else_asks() {
         (Some(1000), Some(1), 3, Some(0))
     );
     assert_eq!(result.validity.reconciled, Some(true));
-    let rows = timeline::all(&recordings, 1);
+    let rows = timeline::all(&recordings, &load());
     assert_eq!(rows[0].nginx_requests_per_s.map(f64::round), Some(1000.0));
     assert_eq!((rows[0].nginx_active, rows[0].nginx_writing), (Some(1), Some(0)));
 }
@@ -183,7 +189,7 @@ fn a_wall_clock_that_is_set_back_is_no_restart_of_nginx() {
     let result = judge(&spec(&[]), &recordings);
     assert_eq!(result.server.stub_status.as_ref().unwrap().restarts, 0);
     assert_eq!(result.validity.reconciled, Some(true), "{}", result.summary);
-    let rows = timeline::all(&recordings, 1);
+    let rows = timeline::all(&recordings, &load());
     assert_eq!(rows[0].nginx_active, Some(1));
     assert_eq!(rows[0].nginx_requests_per_s.map(f64::round), Some(1000.0));
 }
@@ -329,7 +335,7 @@ fn damaged_records_make_no_figure_fall_over() {
     let result = judge(&spec(&[]), &recordings);
     assert_eq!((result.verdict, result.error_ratio), (Verdict::Invalid, None));
     assert!(result.summary.contains("do not add up"), "{}", result.summary);
-    assert_eq!(timeline::all(&recordings, 1).len(), 2);
+    assert_eq!(timeline::all(&recordings, &load()).len(), 2);
 }
 
 #[test]

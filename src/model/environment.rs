@@ -33,6 +33,16 @@ pub struct HostSnapshot {
     pub benchd_version: String,
 }
 
+impl HostSnapshot {
+    /// True when each of so many threads can have a processor of its own, as
+    /// far as the host says.
+    #[must_use]
+    pub fn has_processors_for(&self, threads: u32) -> bool {
+        let cores = if self.cores == 0 { f64::INFINITY } else { f64::from(self.cores) };
+        f64::from(threads) <= self.cpu_quota_cores.unwrap_or(f64::INFINITY).min(cores)
+    }
+}
+
 /// What results carry about their place of measurement.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Environment {

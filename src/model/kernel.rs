@@ -33,7 +33,8 @@ pub struct KernelCounts {
 impl KernelCounts {
     /// Adds all of `other`; what either does not count stays as the other says.
     pub fn merge(&mut self, other: &Self) {
-        *self = self.with(other, |a, b| a.or(b).map(|_| a.unwrap_or(0) + b.unwrap_or(0)));
+        *self =
+            self.with(other, |a, b| a.or(b).map(|_| a.unwrap_or(0).saturating_add(b.unwrap_or(0))));
     }
 
     /// What was counted since `before`. A counter that fell was set back.
@@ -42,11 +43,7 @@ impl KernelCounts {
         self.with(before, |now, then| now?.checked_sub(then?))
     }
 
-    fn with(
-        &self,
-        other: &Self,
-        both: impl Fn(Option<u64>, Option<u64>) -> Option<u64>,
-    ) -> Self {
+    fn with(&self, other: &Self, both: impl Fn(Option<u64>, Option<u64>) -> Option<u64>) -> Self {
         Self {
             tcp_segments: both(self.tcp_segments, other.tcp_segments),
             tcp_retransmits: both(self.tcp_retransmits, other.tcp_retransmits),

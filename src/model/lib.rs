@@ -16,6 +16,7 @@ pub mod policy;
 mod reconcile;
 pub mod recording;
 pub mod result;
+mod seconds;
 pub mod secrets;
 pub mod span;
 pub mod spec;

@@ -3,7 +3,7 @@
 
 use crate::histogram::LatencySummary;
 use crate::result::RunResult;
-use crate::{Histogram, Tally};
+use crate::{Histogram, KernelCounts, Tally};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -84,6 +84,12 @@ const SCALARS: &[Scalar] = scalars! {
     "connections_achieved" "connections" Higher "connections open at the same time, at most" |r| Some(f64::from(r.load.connections_achieved));
     "connections_opened" "connections" Neither "TCP connections opened" |r| Some(r.connections.opened as f64);
     "generator_cpu_ratio" "ratio" Lower "CPU time of the generator's threads per thread and second" |r| r.validity.generator_cpu_ratio;
+    "generator_wait_ratio" "ratio" Lower "time the generator's threads waited for a processor, per thread and second" |r| r.validity.generator_wait_ratio;
+    "generator_busy_ratio" "ratio" Lower "share of the time in which the busiest generator thread worked or waited for a processor" |r| r.validity.generator_busy_ratio;
+    "connections_idle_ratio" "ratio" Lower "share of the connections' time in which no request was in flight" |r| r.validity.connections_idle_ratio;
+    "tcp_retransmits" "segments" Lower "TCP segments that the generator's host sent again, SYNs included" |r| kernel(r, |k| k.tcp_retransmits);
+    "tcp_syn_retransmits" "segments" Lower "SYNs that the generator's host sent again" |r| kernel(r, |k| k.tcp_syn_retransmits);
+    "listen_overflows" "connections" Lower "connections that found an accept queue of this host full; no data when the target is elsewhere" |r| kernel(r, |k| k.listen_overflows);
     "nginx_accepts" "connections" Neither "connections nginx accepted, the poller's left out" |r| stub(r, |s| s.accepts);
     "nginx_handled" "connections" Neither "connections nginx found a slot for" |r| stub(r, |s| s.handled);
     "nginx_requests" "requests" Neither "requests nginx counted, our polls left out" |r| stub(r, |s| s.requests);
@@ -278,6 +284,10 @@ fn stub(
     figure: fn(&crate::result::StubStatusResult) -> Option<u64>,
 ) -> Option<f64> {
     result.server.stub_status.as_ref().and_then(figure).map(|count| count as f64)
+}
+
+fn kernel(result: &RunResult, figure: fn(&KernelCounts) -> Option<u64>) -> Option<f64> {
+    result.kernel.as_ref().and_then(figure).map(|count| count as f64)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use crate::environment::Environment;
 use crate::histogram::LatencySummary;
 use crate::recording::{Bytes, Connections, EndReason};
 use crate::verdict::Validity;
-use crate::{Counts, JobId, Verdict};
+use crate::{Counts, JobId, KernelCounts, Verdict};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
@@ -66,6 +66,10 @@ pub struct RunResult {
     pub ended: EndReason,
     /// What the server is and what it counted.
     pub server: ServerResult,
+    /// What the kernel of the generator's host counted from the opening of the
+    /// connections to the end, over all trials; null when it was not read.
+    #[serde(default)]
+    pub kernel: Option<KernelCounts>,
     /// Where it was measured.
     pub environment: Environment,
     /// Remarks for the reader: limits met, what the figures leave out.

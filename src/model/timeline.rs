@@ -1,14 +1,13 @@
 //! The run second by second: client figures beside stub_status.
 
+use crate::limits::{Signs, signs};
+use crate::seconds::{Second, merged, threads};
+use crate::spec::LoadSpec;
 use crate::stub_status::{PollMoment, StubStatus, StubStatusPoll, in_order};
-use crate::{Tally, Timestamp, TrialRecording};
+use crate::verdict::LimitedBy;
+use crate::{Timestamp, TrialRecording};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use utoipa::ToSchema;
-
-/// A rest of the window shorter than this joins the second before it: a rate
-/// over a few milliseconds would be noise dressed as a figure.
-const SHORTEST_ROW_US: u64 = 250_000;
 
 /// One second of the measuring window. Null where there is no figure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -45,6 +44,26 @@ pub struct TimelineRow {
     pub received_bytes: u64,
     /// CPU time of the generator's threads per thread and second, 0 to 1.
     pub generator_cpu_ratio: Option<f64>,
+    /// Time the generator's threads waited for a processor, per thread and
+    /// second, 0 to 1.
+    #[serde(default)]
+    pub generator_wait_ratio: Option<f64>,
+    /// Share of the second in which the busiest of them worked or waited for a
+    /// processor.
+    #[serde(default)]
+    pub generator_busy_ratio: Option<f64>,
+    /// Share of the connections' time in which no request was in flight.
+    #[serde(default)]
+    pub connections_idle_ratio: Option<f64>,
+    /// TCP segments that the generator's host sent again.
+    #[serde(default)]
+    pub tcp_retransmits: Option<u64>,
+    /// Connections that found an accept queue of this host full.
+    #[serde(default)]
+    pub listen_overflows: Option<u64>,
+    /// What held this second back; null when nothing was asked in it.
+    #[serde(default)]
+    pub limited_by: Option<LimitedBy>,
     /// Open client connections as nginx counts them, without the poller's.
     pub nginx_active: Option<u64>,
     /// Connections whose request nginx is reading.
@@ -61,10 +80,9 @@ pub struct TimelineRow {
     pub nginx_dropped: Option<u64>,
 }
 
-/// The rows of every trial in order. `threads` is the generator threads of one
-/// trial, over all its generators.
+/// The rows of every trial of a job with that `load`, in order.
 #[must_use]
-pub fn all(recordings: &[TrialRecording], threads: u32) -> Vec<TimelineRow> {
+pub fn all(recordings: &[TrialRecording], load: &LoadSpec) -> Vec<TimelineRow> {
     let mut trials: Vec<u32> = recordings.iter().map(|r| r.trial).collect();
     trials.sort_unstable();
     trials.dedup();
@@ -72,68 +90,58 @@ pub fn all(recordings: &[TrialRecording], threads: u32) -> Vec<TimelineRow> {
         .into_iter()
         .flat_map(|trial| {
             let generators: Vec<_> = recordings.iter().filter(|r| r.trial == trial).collect();
-            trial_rows(&generators, threads)
+            trial_rows(&generators, load)
         })
         .collect()
 }
 
 /// The rows of one trial; its generators are merged.
-fn trial_rows(generators: &[&TrialRecording], threads: u32) -> Vec<TimelineRow> {
-    let seconds = merged_seconds(generators);
+fn trial_rows(generators: &[&TrialRecording], load: &LoadSpec) -> Vec<TimelineRow> {
+    let seconds = merged(generators);
+    let signs = signs(&seconds, load, threads(generators, load));
     let started_us = generators.iter().filter_map(|g| g.started_us).min().unwrap_or(0);
     let trial = generators.first().map_or(0, |g| g.trial);
     let polls = in_order(generators.iter().flat_map(|g| &g.polls));
     let mut rows = Vec::with_capacity(seconds.len());
     let mut end_us = 0;
-    for (connections, tally) in &seconds {
+    for (second, signs) in seconds.iter().zip(&signs) {
         let start_us = end_us;
-        end_us += tally.span_us;
+        end_us += second.tally.span_us;
         let nginx = NginxSecond::between(&polls, start_us as i64, end_us as i64);
-        rows.push(row(
-            Timestamp::from_micros(started_us + end_us as i64),
-            end_us,
-            trial + 1,
-            *connections,
-            tally,
-            threads,
-            &nginx,
-        ));
+        let time = Timestamp::from_micros(started_us + end_us as i64);
+        rows.push(row(time, end_us, trial + 1, second, signs, &nginx));
     }
     rows
 }
 
-/// The row of one second on its own, for live progress.
+/// The row of one second on its own, for live progress. What only later seconds
+/// tell of it is not in it yet.
 #[must_use]
 pub fn live_row(
     recording: &TrialRecording,
     second: &crate::SecondRecord,
-    threads: u32,
+    load: &LoadSpec,
 ) -> TimelineRow {
     let started_us = recording.started_us.unwrap_or(0);
     let start_us = u64::from(second.index) * 1_000_000;
     let end_us = start_us + second.tally.span_us;
     let polls = in_order(&recording.polls);
     let nginx = NginxSecond::between(&polls, start_us as i64, end_us as i64);
-    row(
-        Timestamp::from_micros(started_us + end_us as i64),
-        end_us,
-        recording.trial + 1,
-        u64::from(second.connections_open),
-        &second.tally,
-        threads,
-        &nginx,
-    )
+    let time = Timestamp::from_micros(started_us + end_us as i64);
+    let second = Second::from(second);
+    let signs = signs(std::slice::from_ref(&second), load, threads(&[recording], load));
+    row(time, end_us, recording.trial + 1, &second, &signs[0], &nginx)
 }
 
 fn row(
     time: Timestamp,
     end_us: u64,
     trial: u32,
-    connections: u64,
-    tally: &Tally,
-    threads: u32,
+    second: &Second,
+    signs: &Signs,
     nginx: &NginxSecond,
 ) -> TimelineRow {
+    let Second { connections, tally, kernel } = second;
     let span_s = tally.span_s();
     let per_second = |count: u64| {
         if span_s > 0.0 { count as f64 / span_s } else { 0.0 }
@@ -149,13 +157,19 @@ fn row(
         rps: per_second(tally.counts.ok),
         goodput_rps: per_second(tally.good()),
         error_ratio: tally.error_ratio(),
-        connections,
+        connections: *connections,
         latency_p50_ms: percentile(50.0),
         latency_p90_ms: percentile(90.0),
         latency_p99_ms: percentile(99.0),
         latency_max_ms: percentile(100.0),
         received_bytes: tally.bytes.received,
-        generator_cpu_ratio: share(tally.generator_cpu_us, tally, threads),
+        generator_cpu_ratio: signs.worked,
+        generator_wait_ratio: signs.waited,
+        generator_busy_ratio: signs.busy,
+        connections_idle_ratio: signs.idle,
+        tcp_retransmits: kernel.and_then(|counts| counts.tcp_retransmits),
+        listen_overflows: kernel.and_then(|counts| counts.listen_overflows),
+        limited_by: signs.limited_by(),
         nginx_active: nginx.gauges.map(|s| s.active.saturating_sub(1)),
         nginx_reading: nginx.gauges.map(|s| s.reading),
         nginx_writing: nginx.gauges.map(|s| s.writing.saturating_sub(1)),
@@ -164,34 +178,6 @@ fn row(
         nginx_requests_per_s: nginx.requests_per_s,
         nginx_dropped: nginx.dropped,
     }
-}
-
-/// A time that threads spent, per thread and wall second; null when the span
-/// is empty.
-pub(crate) fn share(spent_us: u64, tally: &Tally, threads: u32) -> Option<f64> {
-    let available = tally.span_us.saturating_mul(u64::from(threads));
-    (available > 0).then(|| spent_us as f64 / available as f64)
-}
-
-/// Seconds of all generators of one trial side by side (open connections and
-/// figures), a short rest joined to the second before.
-pub(crate) fn merged_seconds(generators: &[&TrialRecording]) -> Vec<(u64, Tally)> {
-    let mut seconds: BTreeMap<u32, (u64, Tally)> = BTreeMap::new();
-    for second in generators.iter().flat_map(|g| &g.seconds) {
-        let (connections, tally) = seconds.entry(second.index).or_default();
-        *connections += u64::from(second.connections_open);
-        tally.merge_parallel(&second.tally);
-    }
-    let mut merged: Vec<(u64, Tally)> = seconds.into_values().collect();
-    let rest_is_short = merged.last().is_some_and(|(_, tally)| tally.span_us < SHORTEST_ROW_US);
-    if rest_is_short
-        && merged.len() > 1
-        && let Some((_, rest)) = merged.pop()
-        && let Some((_, last)) = merged.last_mut()
-    {
-        last.merge(&rest);
-    }
-    merged
 }
 
 /// What nginx did in a stretch of the window, and what it looked like in it.

@@ -97,6 +97,15 @@ pub struct Validity {
     /// Time the generator's threads waited for a processor, per thread and
     /// second, 0 to 1; the highest of the trials.
     pub generator_wait_ratio: Option<f64>,
+    /// Share of the time in which the busiest generator thread worked or waited
+    /// for a processor, averaged over the requests, 0 to 1; the highest of the
+    /// trials. From 0.95 on it had nothing left to give.
+    #[serde(default)]
+    pub generator_busy_ratio: Option<f64>,
+    /// Share of the connections' time in which no request was in flight,
+    /// averaged over the requests, 0 to 1; the highest of the trials.
+    #[serde(default)]
+    pub connections_idle_ratio: Option<f64>,
     /// Whether nginx's own request counter, our polls left out, agrees with what
     /// was sent: at least every answered request, at most every one that may
     /// have reached it. Null when it was not read around the whole load.

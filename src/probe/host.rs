@@ -1,12 +1,13 @@
 //! The generator host as the kernel describes it. Reads /proc and /sys and
 //! never fails: what the host does not say stays null.
 
+use crate::cgroup::cpu_folders;
 use benchd_model::environment::HostSnapshot;
 use rustix::process::{Resource, getpid, getrlimit};
 use rustix::system::uname;
 use rustix::thread::sched_getaffinity;
 use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
 /// Describes this host and process as they are now.
 #[must_use]
@@ -68,27 +69,9 @@ fn port_range(text: &str) -> Option<(u32, u32)> {
 }
 
 /// The tightest CPU quota of the control group and those above it, in cores.
-/// Inside a container the group's path may name the host's tree; the mounted
-/// root is then the container's own group, so every prefix is asked.
 fn cpu_quota(groups: &str, mount: &Path) -> Option<f64> {
-    let quotas = groups.lines().flat_map(|line| {
-        let mut fields = line.splitn(3, ':').skip(1);
-        let controllers = fields.next().unwrap_or("");
-        let path = fields.next().unwrap_or("/").trim_start_matches('/');
-        let roots: Vec<PathBuf> = match controllers {
-            "" => vec![mount.to_owned(), mount.join("unified")],
-            list if list.split(',').any(|name| name == "cpu") => {
-                vec![mount.join("cpu"), mount.join(list)]
-            }
-            _ => vec![],
-        };
-        roots.into_iter().flat_map(|root| {
-            let inside = |part: &&Path| !part.components().any(|name| name == Component::ParentDir);
-            let folders: Vec<PathBuf> =
-                Path::new(path).ancestors().filter(inside).map(|part| root.join(part)).collect();
-            folders.into_iter().filter_map(|folder| quota_v2(&folder).or_else(|| quota_v1(&folder)))
-        })
-    });
+    let folders = cpu_folders(groups, mount).into_iter();
+    let quotas = folders.filter_map(|folder| quota_v2(&folder).or_else(|| quota_v1(&folder)));
     quotas.min_by(f64::total_cmp)
 }
 

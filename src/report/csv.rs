@@ -2,6 +2,7 @@
 //! Columns are the keys of a timeline row in their order; a figure that is not
 //! there is an empty field. Times are RFC 3339.
 
+use benchd_model::spec::LoadSpec;
 use benchd_model::{SecondRecord, TimelineRow, TrialRecording, timeline};
 use csv::{Terminator, WriterBuilder};
 
@@ -9,7 +10,11 @@ use csv::{Terminator, WriterBuilder};
 #[must_use]
 pub fn timeline(rows: &[TimelineRow]) -> String {
     if rows.is_empty() {
-        let row = timeline::live_row(&TrialRecording::default(), &SecondRecord::default(), 1);
+        let row = timeline::live_row(
+            &TrialRecording::default(),
+            &SecondRecord::default(),
+            &LoadSpec::default(),
+        );
         let text = write(&[row]);
         let header_end = text.find('\n').map_or(text.len(), |at| at + 1);
         return text[..header_end].to_owned();

@@ -110,5 +110,5 @@ fn ab_text(report: &Report<'_>) -> String {
 
 /// The timeline of every trial.
 fn rows(report: &Report<'_>) -> Vec<benchd_model::TimelineRow> {
-    timeline::all(report.recordings, report.result.load.threads)
+    timeline::all(report.recordings, &report.job.spec.load)
 }

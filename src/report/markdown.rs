@@ -101,6 +101,7 @@ fn write_figures(out: &mut String, report: &Report<'_>) -> fmt::Result {
                 millis(latency.max)
             ),
         ),
+        ("limited by", result.validity.limited_by.name().to_owned()),
         ("received", bytes(result.bytes.received as f64)),
     ];
     if let Some(software) = &result.server.software {

@@ -182,8 +182,9 @@ fn write_figures(page: &mut Page, result: &RunResult) {
         page.field(
             "generator",
             &format!(
-                "{} of its threads' processors, limited by: {}",
+                "{} of its threads' processors, busy {}, limited by: {}",
                 percent(Some(cpu)),
+                percent(result.validity.generator_busy_ratio),
                 result.validity.limited_by.name()
             ),
         );

@@ -8,8 +8,8 @@ use benchd_model::job::Progress;
 use benchd_model::recording::FirstResponse;
 use benchd_model::stub_status::{PollMoment, StubStatus, StubStatusPoll};
 use benchd_model::{
-    Job, JobId, JobSpec, JobState, Outcome, Phase, RunResult, SecondRecord, Tally, TimelineRow,
-    Timestamp, TrialEnd, TrialRecording, timeline,
+    Job, JobId, JobSpec, JobState, KernelCounts, Outcome, Phase, RunResult, SecondRecord, Tally,
+    TimelineRow, Timestamp, TrialEnd, TrialRecording, timeline,
 };
 use serde_json::{Value, json};
 
@@ -146,13 +146,19 @@ pub(crate) fn result() -> RunResult {
 
 /// A row of its timeline.
 pub(crate) fn timeline_row() -> TimelineRow {
-    timeline::all(&[recording()], 1).remove(0)
+    timeline::all(&[recording()], &spec().load).remove(0)
 }
 
 /// Two seconds with 200 requests each, on two kept connections.
 fn recording() -> TrialRecording {
     let second = |index: u32| {
-        let mut tally = Tally { span_us: 1_000_000, generator_cpu_us: 60_000, ..Tally::default() };
+        let mut tally = Tally {
+            span_us: 1_000_000,
+            generator_cpu_us: 60_000,
+            generator_wait_us: 5000,
+            generator_busiest_us: 65_000,
+            ..Tally::default()
+        };
         for request in 0..200u64 {
             let micros = 1800 + request * 12;
             tally.counts.add(Outcome::Ok);
@@ -166,7 +172,17 @@ fn recording() -> TrialRecording {
         tally.bytes.body = 200 * 612;
         tally.bytes.sent = 200 * 96;
         tally.connections.reused_requests = 200;
-        SecondRecord { index, connections_open: 2, tally }
+        let kernel = KernelCounts {
+            tcp_segments: Some(400),
+            tcp_retransmits: Some(0),
+            tcp_syn_retransmits: Some(0),
+            listen_overflows: Some(0),
+            softnet_drops: Some(0),
+            socket_drops: Some(0),
+            throttled_us: None,
+            stolen_us: Some(0),
+        };
+        SecondRecord { index, connections_open: 2, tally, kernel: Some(kernel) }
     };
     TrialRecording {
         started_us: Some(POSTED_US + 2 * SECOND_US),

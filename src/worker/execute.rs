@@ -6,6 +6,7 @@ use crate::halt::Halt;
 use crate::progress::Meter;
 use crate::resolve::{self, PinnedTarget, ResolveError};
 use crate::sampler::Sampler;
+use crate::trial::Trials;
 use crate::{Worker, WorkerError, spool, trial};
 use benchd_engine::Plan;
 use benchd_model::assemble::{Evidence, assemble};
@@ -99,9 +100,8 @@ enum JobError {
 
 /// All that a job needs before its first trial.
 struct Prepared {
-    plan: Arc<Plan>,
+    trials: Trials,
     sampler: Option<Sampler>,
-    same_host: bool,
 }
 
 /// What the trials left.
@@ -155,17 +155,17 @@ async fn run_trials(
         () = halt.halted() => return measured,
         prepared = prepare(spec, policy) => prepared,
     };
-    let Prepared { plan, mut sampler, same_host } = match prepared {
+    let Prepared { trials, mut sampler } = match prepared {
         Ok(prepared) => prepared,
         Err(error) => return Measured { error: Some(error), ..measured },
     };
-    measured.same_host = same_host;
-    journal.host(host.clone(), same_host);
+    measured.same_host = trials.same_host;
+    journal.host(host.clone(), trials.same_host);
     for index in 0..spec.trials {
         if halt.requested().is_some() {
             break;
         }
-        match trial::run(&plan, index, sampler.as_mut(), halt, journal, meter).await {
+        match trial::run(&trials, index, sampler.as_mut(), halt, journal, meter).await {
             Ok(recording) => measured.recordings.push(recording),
             Err(error) => return Measured { error: Some(error.into()), ..measured },
         }
@@ -180,7 +180,7 @@ async fn prepare(spec: &JobSpec, policy: &TargetPolicy) -> Result<Prepared, JobE
         None => None,
     };
     let plan = Arc::new(Plan::from_spec(spec, endpoints)?);
-    Ok(Prepared { plan, sampler, same_host })
+    Ok(Prepared { trials: Trials { plan, load: spec.load.clone(), same_host }, sampler })
 }
 
 /// A page that may not be asked fails the job, since that is a rule; one that

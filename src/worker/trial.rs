@@ -7,8 +7,10 @@ use crate::progress::Meter;
 use crate::sampler::{Sampler, Window};
 use benchd_engine::{EngineError, Plan, Progress, Run};
 use benchd_model::event::JobEventKind;
+use benchd_model::spec::LoadSpec;
 use benchd_model::stub_status::StubStatusPoll;
-use benchd_model::{Phase, SecondRecord, TrialEnd, TrialRecording, timeline};
+use benchd_model::{KernelCounts, Phase, SecondRecord, TrialEnd, TrialRecording, timeline};
+use benchd_probe::KernelMeter;
 use benchd_store::Record;
 use std::sync::Arc;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -28,13 +30,20 @@ pub(crate) enum TrialError {
     Panicked,
 }
 
+/// What all trials of a job have in common.
+pub(crate) struct Trials {
+    pub plan: Arc<Plan>,
+    pub load: LoadSpec,
+    pub same_host: bool,
+}
+
 /// Makes the trial of that index (from 0) and returns its recording. It ends
 /// early when `halt` says so, with what it has until then.
 ///
 /// # Errors
 /// When the engine cannot make the load at all.
 pub(crate) async fn run(
-    plan: &Arc<Plan>,
+    trials: &Trials,
     index: u32,
     mut sampler: Option<&mut Sampler>,
     halt: &Halt,
@@ -42,7 +51,7 @@ pub(crate) async fn run(
     meter: &mut Meter,
 ) -> Result<TrialRecording, TrialError> {
     meter.start_trial(index + 1);
-    let mut scribe = Scribe::new(plan.threads, index, sampler.is_some(), journal, meter);
+    let mut scribe = Scribe::new(trials, index, sampler.is_some(), journal, meter);
     scribe.phase(Phase::Preparing);
     if let Some(sampler) = sampler.as_deref_mut() {
         sampler.before().await;
@@ -52,7 +61,7 @@ pub(crate) async fn run(
     let (window_in, window) = watch::channel(None);
     let (progress_in, mut progress) = unbounded_channel();
     let over = CancellationToken::new();
-    let engine = start(plan, halt, progress_in);
+    let engine = start(&trials.plan, halt, progress_in);
     let watching = async {
         if let Some(sampler) = sampler.as_deref_mut() {
             sampler.during(window, &over, &polls_in).await;
@@ -95,7 +104,10 @@ fn start(
 /// Puts what happens in a trial into its recording and the journal.
 struct Scribe<'a> {
     recording: TrialRecording,
-    threads: u32,
+    trials: &'a Trials,
+    kernel: KernelMeter,
+    /// What the kernel counted before the window.
+    kernel_before: Option<KernelCounts>,
     /// Whether polls are to be expected.
     watched: bool,
     /// How many of the recorded seconds were told as events.
@@ -107,7 +119,7 @@ struct Scribe<'a> {
 
 impl<'a> Scribe<'a> {
     fn new(
-        threads: u32,
+        trials: &'a Trials,
         index: u32,
         watched: bool,
         journal: &'a Journal,
@@ -115,7 +127,18 @@ impl<'a> Scribe<'a> {
     ) -> Self {
         let recording =
             TrialRecording { trial: index, generator: GENERATOR, ..TrialRecording::default() };
-        Self { recording, threads, watched, told: 0, phase: None, journal, meter }
+        let kernel = KernelMeter::start();
+        Self {
+            recording,
+            trials,
+            kernel,
+            kernel_before: None,
+            watched,
+            told: 0,
+            phase: None,
+            journal,
+            meter,
+        }
     }
 
     /// Notes all that engine and sampler say, until the engine is done.
@@ -151,11 +174,23 @@ impl<'a> Scribe<'a> {
 
     fn started(&mut self, started_us: i64) {
         self.recording.started_us = Some(started_us);
+        self.kernel_before = Some(self.kernel_counts());
         let trial = self.recording.trial;
         self.journal.record(Record::TrialStarted { trial, generator: GENERATOR, started_us });
     }
 
-    fn second(&mut self, second: SecondRecord) {
+    /// What the kernel counted since the last call.
+    fn kernel_counts(&mut self) -> KernelCounts {
+        let mut counts = self.kernel.lap();
+        if !self.trials.same_host {
+            // The queues of this host are not the target's.
+            counts.listen_overflows = None;
+        }
+        counts
+    }
+
+    fn second(&mut self, mut second: SecondRecord) {
+        second.kernel = Some(self.kernel_counts());
         self.meter.add(&second);
         self.journal.record(Record::Second {
             trial: self.recording.trial,
@@ -191,7 +226,7 @@ impl<'a> Scribe<'a> {
     fn tell(&mut self, upto: usize) {
         while self.told < upto {
             let second = &self.recording.seconds[self.told];
-            let row = timeline::live_row(&self.recording, second, self.threads);
+            let row = timeline::live_row(&self.recording, second, &self.trials.load);
             let trial = self.recording.trial + 1;
             self.journal.event(JobEventKind::Second { trial, row: Box::new(row) });
             self.told += 1;
@@ -202,7 +237,8 @@ impl<'a> Scribe<'a> {
         self.recording.seconds.iter().map(|second| second.tally.counts.ok).sum()
     }
 
-    fn end(mut self, end: TrialEnd) -> TrialRecording {
+    fn end(mut self, mut end: TrialEnd) -> TrialRecording {
+        end.kernel_before = self.kernel_before;
         self.tell(self.recording.seconds.len());
         self.meter.end_trial();
         self.journal.record(Record::TrialEnd {

@@ -132,8 +132,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_hardly_slept_was_busy_whatever_its_accounts_say() {
-        let busy =
-            |cpu_us, wait_us, pauses| Lap { cpu_us, wait_us, pauses }.busy_us(1_000_000);
+        let busy = |cpu_us, wait_us, pauses| Lap { cpu_us, wait_us, pauses }.busy_us(1_000_000);
         assert_eq!(busy(400_000, 200_000, Some(900)), 600_000);
         assert_eq!(busy(400_000, 200_000, Some(79)), 1_000_000);
         assert_eq!(busy(400_000, 200_000, None), 600_000);

@@ -62,7 +62,7 @@ impl Merger {
         }
         pending.tally.compact();
         let connections_open = self.open.iter().sum();
-        Some(SecondRecord { index, connections_open, tally: pending.tally })
+        Some(SecondRecord { index, connections_open, tally: pending.tally, kernel: None })
     }
 }
 

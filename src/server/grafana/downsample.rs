@@ -1,6 +1,7 @@
 //! Fewer, longer rows. Seconds are merged as tallies and histograms before any
 //! figure is computed; a percentile is never averaged.
 
+use benchd_model::spec::LoadSpec;
 use benchd_model::{SecondRecord, Tally, TimelineRow, TrialRecording, timeline};
 
 /// The rows of `recordings` in at most about `max_points` rows: every trial
@@ -8,17 +9,17 @@ use benchd_model::{SecondRecord, Tally, TimelineRow, TrialRecording, timeline};
 /// they fit, nothing is merged.
 pub(crate) fn rows(
     recordings: Vec<TrialRecording>,
-    threads: u32,
+    load: &LoadSpec,
     in_range: usize,
     max_points: usize,
 ) -> Vec<TimelineRow> {
     let width = in_range.div_ceil(max_points.max(1)).max(1);
     if width == 1 {
-        return timeline::all(&recordings, threads);
+        return timeline::all(&recordings, load);
     }
     let merged: Vec<TrialRecording> =
         recordings.into_iter().map(|recording| merge(recording, width)).collect();
-    timeline::all(&merged, threads)
+    timeline::all(&merged, load)
 }
 
 /// The recording with every `width` seconds made one.
@@ -30,6 +31,9 @@ fn merge(mut recording: TrialRecording, width: usize) -> TrialRecording {
             Some(last) if last.index == index => {
                 last.tally.merge(&second.tally);
                 last.connections_open = second.connections_open;
+                if let Some(kernel) = &second.kernel {
+                    last.kernel.get_or_insert_default().merge(kernel);
+                }
             }
             _ => recording.seconds.push(SecondRecord { index, ..second }),
         }
@@ -55,6 +59,7 @@ fn end_us(index: u32, tally: &Tally) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::{rows, seconds_between};
+    use benchd_model::spec::LoadSpec;
     use benchd_model::{Outcome, SecondRecord, Tally, TrialRecording};
 
     /// A recording in which second `i` has one request of `(i + 1) / 10` ms and, at
@@ -64,7 +69,7 @@ mod tests {
             let mut tally = Tally { span_us: 1_000_000, ..Tally::default() };
             tally.counts.add(Outcome::Ok);
             tally.latency.record_us(u64::from(index + 1) * 100);
-            SecondRecord { index, connections_open: index, tally }
+            SecondRecord { index, connections_open: index, tally, kernel: None }
         };
         TrialRecording {
             started_us: Some(1_000_000_000),
@@ -75,7 +80,8 @@ mod tests {
 
     #[test]
     fn merged_rows_hold_the_percentile_of_all_their_values() {
-        let rows = rows(vec![recording(10)], 1, 10, 2);
+        let load = LoadSpec::default();
+        let rows = rows(vec![recording(10)], &load, 10, 2);
         assert_eq!(rows.len(), 2);
         let shown: Vec<_> = rows
             .iter()
@@ -88,9 +94,10 @@ mod tests {
 
     #[test]
     fn what_fits_stays_as_it_is() {
-        assert_eq!(rows(vec![recording(10)], 1, 10, 10).len(), 10);
-        assert_eq!(rows(vec![recording(7)], 1, 7, 3).len(), 3);
-        assert!(rows(Vec::new(), 1, 0, 10).is_empty());
+        let load = LoadSpec::default();
+        assert_eq!(rows(vec![recording(10)], &load, 10, 10).len(), 10);
+        assert_eq!(rows(vec![recording(7)], &load, 7, 3).len(), 3);
+        assert!(rows(Vec::new(), &load, 0, 10).is_empty());
     }
 
     #[test]

@@ -9,6 +9,7 @@ use crate::problem::{ApiResult, Code, Problem};
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use benchd_model::spec::LoadSpec;
 use benchd_model::{Job, JobId, TimelineRow, Timestamp, TrialRecording};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -23,7 +24,7 @@ const DEFAULT_POINTS: u32 = 1000;
 const MAX_POINTS: u32 = 100_000;
 
 /// The figures of a row.
-const METRICS: [&str; 22] = [
+const METRICS: [&str; 27] = [
     "elapsed_s",
     "trial",
     "issued",
@@ -39,6 +40,11 @@ const METRICS: [&str; 22] = [
     "latency_max_ms",
     "received_bytes",
     "generator_cpu_ratio",
+    "generator_wait_ratio",
+    "generator_busy_ratio",
+    "connections_idle_ratio",
+    "tcp_retransmits",
+    "listen_overflows",
     "nginx_active",
     "nginx_reading",
     "nginx_writing",
@@ -188,37 +194,41 @@ fn read_runs(params: &mut Params, one: Option<JobId>) -> Vec<JobId> {
 
 async fn rows_of(app: &App, job: &Job, asked: &Asked) -> ApiResult<Vec<TimelineRow>> {
     let recordings = app.store.recordings(job.id).await?;
-    let threads = job.spec.load.threads;
+    let load = job.spec.load.clone();
     let points = asked.max_points as usize;
     let from = asked.from.map_or(i64::MIN, Timestamp::as_micros);
     let to = asked.to.map_or(i64::MAX, Timestamp::as_micros);
     let elapsed = asked.axis == Axis::Elapsed;
     Ok(aside(move || {
         if elapsed {
-            elapsed_rows(recordings, threads, points)
+            elapsed_rows(recordings, &load, points)
         } else {
-            wall_rows(recordings, threads, points, from, to)
+            wall_rows(recordings, &load, points, from, to)
         }
     })
     .await)
 }
 
-fn elapsed_rows(recordings: Vec<TrialRecording>, threads: u32, points: usize) -> Vec<TimelineRow> {
+fn elapsed_rows(
+    recordings: Vec<TrialRecording>,
+    load: &LoadSpec,
+    points: usize,
+) -> Vec<TimelineRow> {
     let seconds = downsample::seconds_between(&recordings, i64::MIN, i64::MAX);
-    let mut rows = downsample::rows(recordings, threads, seconds, points);
+    let mut rows = downsample::rows(recordings, load, seconds, points);
     rebase(&mut rows);
     rows
 }
 
 fn wall_rows(
     recordings: Vec<TrialRecording>,
-    threads: u32,
+    load: &LoadSpec,
     points: usize,
     from: i64,
     to: i64,
 ) -> Vec<TimelineRow> {
     let seconds = downsample::seconds_between(&recordings, from, to);
-    let mut rows = downsample::rows(recordings, threads, seconds, points);
+    let mut rows = downsample::rows(recordings, load, seconds, points);
     rows.retain(|row| (from..=to).contains(&row.time.as_micros()));
     rows
 }
@@ -289,7 +299,7 @@ mod tests {
     fn every_figure_of_a_row_can_be_asked_for() {
         let row = serde_json::to_value(examples::timeline_row()).unwrap();
         let mut keys: Vec<&str> = row.as_object().unwrap().keys().map(String::as_str).collect();
-        keys.retain(|key| *key != "time");
+        keys.retain(|key| !["time", "limited_by"].contains(key));
         let mut metrics = METRICS;
         metrics.sort_unstable();
         keys.sort_unstable();

@@ -249,7 +249,8 @@ fn the_timeline_shows_columns_that_its_rows_have() {
     let mut recording = benchd_model::TrialRecording { started_us: Some(0), ..Default::default() };
     recording.seconds.push(benchd_model::SecondRecord::default());
     recording.seconds[0].tally.span_us = 1_000_000;
-    let rows = serde_json::to_value(benchd_model::timeline::all(&[recording], 1)).expect("rows");
+    let rows = serde_json::to_value(benchd_model::timeline::all(&[recording], &Default::default()))
+        .expect("rows");
     let wide = |query: &&DashboardQuery| {
         query.path == "/grafana/series" && !query.params.iter().any(|(key, _)| key == "shape")
     };

@@ -1,6 +1,7 @@
 //! The other formats, over results assembled from recordings.
 
 use crate::sample::{Sample, trial};
+use benchd_model::spec::LoadSpec;
 use benchd_model::{Outcome, RunResult, TimelineRow, timeline};
 use benchd_report::{Format, render, render_table, timeline_table};
 use serde_json::{Value, json};
@@ -56,7 +57,7 @@ fn csv_has_the_timelines_keys_and_an_empty_field_for_no_figure() {
     let text = render(Format::Csv, &Sample::new(spec(), vec![recording.clone()]).report());
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let rows: Vec<TimelineRow> = reader.deserialize().map(Result::unwrap).collect();
-    assert_eq!(rows, timeline::all(&[recording], 1));
+    assert_eq!(rows, timeline::all(&[recording], &LoadSpec::default()));
     assert!(text.starts_with("time,elapsed_s,trial,issued,ok,errors,rps,"), "{text}");
     assert!(text.lines().nth(1).unwrap().ends_with(",,,,,,,"), "{text}");
     assert!(text.contains("2026-11-30T16:00:01.000Z,1.0,1,10,10,0,10.0,"), "{text}");
@@ -143,7 +144,7 @@ fn the_table_shows_failures_only_when_there_are_some() {
 
 #[test]
 fn a_long_timeline_is_thinned_and_says_so() {
-    let rows = timeline::all(&[trial(0, 60)], 1);
+    let rows = timeline::all(&[trial(0, 60)], &LoadSpec::default());
     let text = timeline_table(&rows);
     assert_eq!(text.lines().count(), 2 + 20 + 1);
     assert!(text.contains("   60.0 "), "{text}");

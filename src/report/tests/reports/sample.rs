@@ -67,7 +67,7 @@ pub(crate) fn trial(number: u32, seconds: u32) -> TrialRecording {
         let mut tally = Tally { span_us: 1_000_000, ..Tally::default() };
         (1..=10).for_each(|at| answer(&mut tally, 200, at * 1000));
         tally.generator_cpu_us = 250_000;
-        SecondRecord { index, connections_open: 2, tally }
+        SecondRecord { index, connections_open: 2, tally, kernel: None }
     };
     let poll = |at: u32| StubStatusPoll {
         at: Timestamp::from_micros(STARTED_US + i64::from(at) * 1_000_000),

@@ -54,7 +54,7 @@ pub(crate) async fn timeline(
     let mut recordings = app.store.recordings(id).await?;
     let mut response = aside(move || {
         recordings.retain(|recording| trial.is_none_or(|trial| recording.trial + 1 == trial));
-        let rows = timeline::all(&recordings, job.spec.load.threads);
+        let rows = timeline::all(&recordings, &job.spec.load);
         if csv {
             let content_type = HeaderValue::from_static("text/csv; charset=utf-8");
             ([(CONTENT_TYPE, content_type)], timeline_csv(&rows)).into_response()

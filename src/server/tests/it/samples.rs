@@ -4,6 +4,7 @@ use crate::app::{TestApp, at};
 use benchd_model::assemble::{Evidence, assemble};
 use benchd_model::environment::HostSnapshot;
 use benchd_model::event::JobEventKind;
+use benchd_model::spec::LoadSpec;
 use benchd_model::stub_status::{PollMoment, StubStatus, StubStatusPoll};
 use benchd_model::{
     JobId, JobState, Outcome, Phase, RunResult, SecondRecord, Tally, Timestamp, TrialEnd, timeline,
@@ -67,7 +68,7 @@ impl TestApp {
         records.push(Record::TrialEnd { trial, generator: 0, end });
         self.store.append(lease, &records).await.unwrap();
         let recordings = self.store.recordings(lease.job).await.unwrap();
-        for row in timeline::all(&recordings, 1) {
+        for row in timeline::all(&recordings, &LoadSpec::default()) {
             if row.trial == trial + 1 {
                 let at = row.time;
                 let kind = JobEventKind::Second { trial: trial + 1, row: Box::new(row) };
@@ -113,7 +114,7 @@ pub(crate) fn second(index: u32) -> SecondRecord {
     }
     tally.status_codes.insert(200, 10);
     tally.bytes.received = 8500;
-    SecondRecord { index, connections_open: 2, tally }
+    SecondRecord { index, connections_open: 2, tally, kernel: None }
 }
 
 /// The poll at the end of second `index - 1`.

@@ -3,6 +3,7 @@
 use crate::backends::{Backend, on_both};
 use crate::samples::{at, finish, running, second, state};
 use benchd_model::event::JobEventKind;
+use benchd_model::spec::LoadSpec;
 use benchd_model::{JobState, Phase, TrialRecording, timeline};
 use benchd_store::Store;
 
@@ -20,7 +21,7 @@ fn phase(trial: u32, phase: Phase) -> JobEventKind {
 fn second_event(index: u32) -> JobEventKind {
     let recording =
         TrialRecording { started_us: Some(at(1).as_micros()), ..TrialRecording::default() };
-    let row = timeline::live_row(&recording, &second(index), 1);
+    let row = timeline::live_row(&recording, &second(index), &LoadSpec::default());
     JobEventKind::Second { trial: 1, row: Box::new(row) }
 }
 

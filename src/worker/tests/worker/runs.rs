@@ -162,7 +162,7 @@ async fn the_rows_of_the_events_are_those_of_the_timeline() {
             _ => None,
         })
         .collect();
-    let rows = timeline::all(&bench.recordings(job).await, spec.load.threads);
+    let rows = timeline::all(&bench.recordings(job).await, &spec.load);
     // A rest too short for a row of its own joins the last one.
     told.truncate(2);
     // Events are kept as documents, whose times have milliseconds.
