@@ -1,6 +1,7 @@
 //! Was it us? Who held a second back, and who the run, from what the generator
 //! and its host's kernel saw. Knows no documents.
 
+use crate::Tally;
 use crate::seconds::{Second, share};
 use crate::spec::LoadSpec;
 use crate::verdict::LimitedBy;
@@ -35,14 +36,15 @@ pub(crate) struct Signs {
     pub(crate) waited: Option<f64>,
     /// Of the second: the quota stopped the control group.
     pub(crate) throttled: Option<f64>,
-    /// Of the connections' time: nothing was in flight.
+    /// Of the connections' time: nothing was in flight. An attempt counts in
+    /// the second it ended in.
     pub(crate) idle: Option<f64>,
     /// Of the segments: sent again, SYNs left out.
     pub(crate) lost: Option<f64>,
 }
 
 impl Signs {
-    fn of(second: &Second, load: &LoadSpec, threads: u32, in_flight_us: u64) -> Self {
+    fn of(second: &Second, load: &LoadSpec, threads: u32) -> Self {
         let Second { tally, kernel, .. } = second;
         let worked = share(tally.generator_cpu_us, tally, threads);
         let waited = share(tally.generator_wait_us, tally, threads);
@@ -56,8 +58,8 @@ impl Signs {
             worked,
             waited,
             throttled: kernel.and_then(|k| share(k.throttled_us?, tally, 1)).map(|t| t.min(1.0)),
-            idle: share(in_flight_us, tally, load.connections)
-                .filter(|_| attempts > 0 || in_flight_us > 0)
+            idle: share(in_flight_us(tally), tally, load.connections)
+                .filter(|_| attempts > 0)
                 .map(|used| (1.0 - used).max(0.0)),
             lost: kernel.and_then(|k| {
                 let resent = k.tcp_retransmits?.saturating_sub(k.tcp_syn_retransmits.unwrap_or(0));
@@ -88,30 +90,14 @@ impl Signs {
 
 /// What each of a trial's `seconds` shows.
 pub(crate) fn signs(seconds: &[Second], load: &LoadSpec, threads: u32) -> Vec<Signs> {
-    let in_flight = in_flight_us(seconds, load);
-    let each = seconds.iter().zip(in_flight);
-    each.map(|(second, in_flight_us)| Signs::of(second, load, threads, in_flight_us)).collect()
+    seconds.iter().map(|second| Signs::of(second, load, threads)).collect()
 }
 
-/// Connection time with a request in flight, by second, in microseconds. An
-/// attempt is recorded in the second it ends in: what is more than fits there
-/// was in flight in those before.
-fn in_flight_us(seconds: &[Second], load: &LoadSpec) -> Vec<u64> {
-    let mut earlier = 0;
-    let mut backwards: Vec<u64> = seconds
-        .iter()
-        .rev()
-        .map(|Second { tally, .. }| {
-            let ended = tally.latency.sum_us() + tally.failed.sum_us();
-            let aborted = tally.counts.aborted.saturating_mul(tally.span_us);
-            let known = earlier + ended.saturating_add(aborted);
-            let fits = known.min(tally.span_us.saturating_mul(u64::from(load.connections)));
-            earlier = known - fits;
-            fits
-        })
-        .collect();
-    backwards.reverse();
-    backwards
+/// Connection time in flight of the attempts that ended in a second, in
+/// microseconds; what was cut off in it counts for all of it.
+fn in_flight_us(tally: &Tally) -> u64 {
+    let ended = tally.latency.sum_us().saturating_add(tally.failed.sum_us());
+    ended.saturating_add(tally.counts.aborted.saturating_mul(tally.span_us))
 }
 
 /// What the seconds of one or more trials show together.

@@ -117,23 +117,6 @@ fn nothing_asked_is_nothing_held_back() {
     assert_eq!((signs.limited_by(), signs.idle), (None, None));
 }
 
-/// A stall of two seconds: every connection waits through them for an answer.
-#[test]
-fn an_answer_was_in_flight_in_the_seconds_before_its_own() {
-    let silent =
-        || Second { tally: Tally { span_us: 1_000_000, ..Tally::default() }, ..Second::default() };
-    let mut after = silent();
-    for _ in 0..CONNECTIONS {
-        after.tally.counts.add(Outcome::Ok);
-        after.tally.latency.record_us(2_900_000);
-    }
-    let idle: Vec<_> = signs(&[second(0.5, 0.1), silent(), silent(), after], &load(), 1)
-        .iter()
-        .map(|signs| (signs.idle.unwrap() * 10.0).round() / 10.0)
-        .collect();
-    assert_eq!(idle, [0.5, 0.1, 0.0, 0.0]);
-}
-
 #[test]
 fn what_was_cut_off_at_the_end_was_in_flight_too() {
     let mut last =

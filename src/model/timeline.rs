@@ -114,8 +114,7 @@ fn trial_rows(generators: &[&TrialRecording], load: &LoadSpec) -> Vec<TimelineRo
     rows
 }
 
-/// The row of one second on its own, for live progress. What only later seconds
-/// tell of it is not in it yet.
+/// The row of one second on its own, for live progress.
 #[must_use]
 pub fn live_row(
     recording: &TrialRecording,

@@ -89,7 +89,8 @@ fn one_thread_against_a_faster_server_is_invalid_and_says_what_to_do() {
     let result = ended.json();
     assert_eq!((ended.code, &result["verdict"]), (125, &Value::from("invalid")), "{result:#}");
     let reason = reason(&result);
-    assert!(reason.contains(GENERATOR) && reason.contains("; give it ") || reason.contains("; keep "));
+    assert!(reason.contains(GENERATOR), "{reason}");
+    assert!(reason.contains("; give it ") || reason.contains("; keep "), "{reason}");
 }
 
 /// Connections of one request each cost a client several times what they cost
@@ -106,8 +107,8 @@ fn faster_than_one_thread() -> ManagedNginx {
 /// small quota does, without the right to set one.
 fn confined(args: &[&str]) -> Ended {
     let over = AtomicBool::new(false);
+    let processor = first_processor();
     std::thread::scope(|scope| {
-        let processor = first_processor();
         for _ in 0..2 {
             scope.spawn(|| {
                 sched_setaffinity(None, &processor).unwrap();

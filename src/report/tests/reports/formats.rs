@@ -54,10 +54,11 @@ fn json_is_the_result_itself() {
 fn csv_has_the_timelines_keys_and_an_empty_field_for_no_figure() {
     let mut recording = trial(0, 3);
     recording.polls.clear();
-    let text = render(Format::Csv, &Sample::new(spec(), vec![recording.clone()]).report());
+    let sample = Sample::new(spec(), vec![recording.clone()]);
+    let text = render(Format::Csv, &sample.report());
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let rows: Vec<TimelineRow> = reader.deserialize().map(Result::unwrap).collect();
-    assert_eq!(rows, timeline::all(&[recording], &LoadSpec::default()));
+    assert_eq!(rows, timeline::all(&[recording], &sample.report().job.spec.load));
     assert!(text.starts_with("time,elapsed_s,trial,issued,ok,errors,rps,"), "{text}");
     assert!(text.lines().nth(1).unwrap().ends_with(",,,,,,,"), "{text}");
     assert!(text.contains("2026-11-30T16:00:01.000Z,1.0,1,10,10,0,10.0,"), "{text}");

@@ -4,7 +4,6 @@ use crate::app::{TestApp, at};
 use benchd_model::assemble::{Evidence, assemble};
 use benchd_model::environment::HostSnapshot;
 use benchd_model::event::JobEventKind;
-use benchd_model::spec::LoadSpec;
 use benchd_model::stub_status::{PollMoment, StubStatus, StubStatusPoll};
 use benchd_model::{
     JobId, JobState, Outcome, Phase, RunResult, SecondRecord, Tally, Timestamp, TrialEnd, timeline,
@@ -68,7 +67,7 @@ impl TestApp {
         records.push(Record::TrialEnd { trial, generator: 0, end });
         self.store.append(lease, &records).await.unwrap();
         let recordings = self.store.recordings(lease.job).await.unwrap();
-        for row in timeline::all(&recordings, &LoadSpec::default()) {
+        for row in timeline::all(&recordings, &lease.spec.load) {
             if row.trial == trial + 1 {
                 let at = row.time;
                 let kind = JobEventKind::Second { trial: trial + 1, row: Box::new(row) };
