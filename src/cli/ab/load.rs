@@ -53,9 +53,13 @@ pub(super) fn endpoint(options: &Options, policy: &TargetPolicy) -> Result<Endpo
         options.source.is_none_or(|source| source.is_ipv4() == address.is_ipv4())
     };
     let addresses: Vec<SocketAddr> = addresses.into_iter().filter(family).collect();
-    first_listening(&addresses, options.timeout)
-        .map(Endpoint::from)
-        .ok_or_else(|| unknown("it has no address of -B's family".to_owned()))
+    let listening = first_listening(&addresses, options.timeout).map(Endpoint::from);
+    listening.ok_or_else(|| match options.source {
+        Some(source) => {
+            Stopped::new(FAILED, format!("-B {source}: {host} has no address of that family"))
+        }
+        None => unknown("it has no address".to_owned()),
+    })
 }
 
 /// A name such as `localhost` often has an address on which nobody listens.

@@ -238,7 +238,7 @@ mod tests {
             ("shop:81:", "write shop:81:127.0.0.1"),
             ("shop:x:127.0.0.1", "write shop:81:127.0.0.1"),
             ("[::1:81:127.0.0.1", "write shop:81:127.0.0.1"),
-            ("*:81:127.0.0.1", "write shop:81:127.0.0.1"),
+            ("*:81:127.0.0.1", "is about *:81, and the URL asks for shop:81"),
             ("shop:80:127.0.0.1", "is about shop:80, and the URL asks for shop:81"),
             ("other:81:127.0.0.1", "is about other:81, and the URL asks for shop:81"),
         ] {

@@ -71,8 +71,9 @@ fn certificate(why: &CertificateError) -> String {
         ),
         // The library has no word of its own for what `openssl req -x509` makes.
         E::Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
-            "the certificate is self-signed, an authority's own (CaUsedAsEndEntity): use \
-             --insecure, or make the server one that is not CA:TRUE, or issued by another"
+            "the certificate is self-signed and an authority's own (CaUsedAsEndEntity): use \
+             --insecure, or make it with `-addext basicConstraints=critical,CA:FALSE` and give \
+             it with --ca-file (target.tls.ca)"
                 .to_owned()
         }
         other => format!("the certificate is refused: {other:?}"),
