@@ -51,8 +51,11 @@ impl Failure {
     ) -> Self {
         let mut no_room = true;
         let note = match error.raw_os_error().map(Errno::from_raw_os_error) {
-            Some(Errno::MFILE | Errno::NFILE) => {
-                shared.descriptors.note(shared.prepared.plan.connections)
+            Some(Errno::MFILE) => shared.descriptors.note(shared.prepared.plan.connections),
+            Some(Errno::NFILE) => {
+                "this machine has no room for another open file: its limit is fs.file-max, which \
+                 `sysctl -w fs.file-max=N` raises"
+                    .to_owned()
             }
             Some(Errno::ADDRNOTAVAIL) => {
                 // Ports come back by themselves.
@@ -112,5 +115,35 @@ pub(super) fn in_words(error: &io::Error) -> String {
             first.to_lowercase().chain(letters).collect()
         }
         _ => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Failure;
+    use crate::driver::Reporter;
+    use crate::record::Recorder;
+    use crate::shared::Shared;
+    use benchd_model::Outcome;
+    use rustix::io::Errno;
+    use std::rc::Rc;
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn a_limit_of_this_machine_is_local_and_named_with_its_remedy() {
+        let shared = Shared::for_test("127.0.0.1:1".parse().unwrap());
+        for (errno, no_room, limit, remedy) in [
+            (Errno::MFILE, true, "limit on open files of this process", "ulimit -n"),
+            (Errno::NFILE, true, "fs.file-max", "sysctl"),
+            (Errno::ADDRNOTAVAIL, false, "ip_local_port_range", "--source-address"),
+            (Errno::NOBUFS, true, "memory", "tcp_mem"),
+        ] {
+            let reporter = Reporter::new(0, channel().0);
+            let mut recorder = Recorder::new(shared.clone(), reporter, Rc::default());
+            let failure = Failure::unconnected(&shared, &mut recorder, 0, &errno.into());
+            assert_eq!((failure.outcome, failure.no_room), (Outcome::Local, no_room), "{errno}");
+            let notes = recorder.finish(0, true).notes;
+            assert!(notes.iter().any(|n| n.contains(limit) && n.contains(remedy)), "{notes:?}");
+        }
     }
 }
