@@ -396,3 +396,6 @@ fn why(undecided: &CriterionOutcome) -> &'static str {
 #[cfg(test)]
 #[path = "assemble_tests.rs"]
 pub(crate) mod tests;
+
+#[cfg(test)]
+mod extremes;

@@ -43,7 +43,12 @@ pub(crate) fn recording(seconds: Vec<SecondRecord>) -> TrialRecording {
     TrialRecording { seconds, end: Some(end), started_us: Some(0), ..TrialRecording::default() }
 }
 
-fn poll(moment: PollMoment, offset_us: i64, accepts: u64, requests: u64) -> StubStatusPoll {
+pub(crate) fn poll(
+    moment: PollMoment,
+    offset_us: i64,
+    accepts: u64,
+    requests: u64,
+) -> StubStatusPoll {
     StubStatusPoll {
         at: Timestamp::from_micros(offset_us),
         offset_us,
@@ -154,7 +159,7 @@ fn too_few_samples_for_a_percentile_are_inconclusive() {
     assert_eq!(judge(&spec(&["latency_p99_ms < 500"]), &recordings).verdict, Verdict::Inconclusive);
 }
 
-fn with_polls(polls: Vec<StubStatusPoll>) -> TrialRecording {
+pub(crate) fn with_polls(polls: Vec<StubStatusPoll>) -> TrialRecording {
     TrialRecording { polls, ..recording(vec![second(0, tally(1000, 0, 1_000_000))]) }
 }
 
