@@ -9,11 +9,15 @@ use std::io;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// How many buffers there are; a power of two.
+/// How many buffers there can be; a power of two.
 const COUNT: u16 = 256;
 
-/// Bytes of each: a page of text in one piece.
-const LENGTH: usize = 16 * 1024;
+/// How many there are at first: what is used again soon is still in the cache.
+const FIRST: u16 = 32;
+
+/// Bytes of each: a page of text in one piece. Not a power of two, so that
+/// their first bytes do not all compete for the same places in the cache.
+const LENGTH: usize = 17 * 1024;
 
 /// The only group of buffers there is.
 pub(super) const GROUP: u16 = 0;
@@ -26,19 +30,34 @@ pub(super) struct Buffers {
     bytes: Region,
     /// Where the next buffer is handed back; wraps.
     tail: u16,
+    /// How many buffers are in use; the others were never touched.
+    used: u16,
 }
 
 impl Buffers {
-    /// Allocates the buffers and hands all of them to `uring`.
+    /// Allocates the buffers and hands the first of them to `uring`.
     pub(super) fn register(uring: &IoUring) -> io::Result<Self> {
         let mut buffers = Self {
             entries: Region::zeroed(usize::from(COUNT) * size_of::<BufRingEntry>())?,
             bytes: Region::untouched(usize::from(COUNT) * LENGTH)?,
             tail: 0,
+            used: 0,
         };
         buffers.announce(&uring.submitter())?;
-        (0..COUNT).for_each(|buffer| buffers.give(buffer));
+        buffers.grow(FIRST);
         Ok(buffers)
+    }
+
+    /// Hands out twice as many, if there are so many.
+    #[cold]
+    pub(super) fn double(&mut self) {
+        self.grow(self.used.saturating_mul(2));
+    }
+
+    fn grow(&mut self, used: u16) {
+        let used = used.min(COUNT);
+        (self.used..used).for_each(|buffer| self.give(buffer));
+        self.used = used;
     }
 
     #[expect(unsafe_code, reason = "the kernel keeps the address of the entries")]

@@ -239,6 +239,9 @@ impl Ring {
             result @ 0.. => Ok(result as usize),
             error => Err(Errno::from_raw_os_error(-error)),
         };
+        if result == Err(Errno::NOBUFS) {
+            self.buffers.double();
+        }
         let more = cqueue::more(flags);
         let op = match data >> 56 {
             0 => Op::Connect,
