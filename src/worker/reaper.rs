@@ -75,7 +75,8 @@ impl<'a> Reaper<'a> {
 
     async fn end(&self, abandoned: &RunningLease) {
         let RunningLease { job, worker, .. } = abandoned;
-        match end(self.worker, abandoned).await {
+        // On the heap, or every caller's future would hold all of it.
+        match Box::pin(end(self.worker, abandoned)).await {
             Ok(true) => tracing::info!(%job, %worker, "its worker is dead; interrupted"),
             Ok(false) => {}
             Err(error) => {

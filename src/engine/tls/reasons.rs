@@ -49,11 +49,10 @@ fn certificate(why: &CertificateError) -> String {
                 ServerName::IpAddress(address) => std::net::IpAddr::from(*address).to_string(),
                 other => format!("{other:?}"),
             };
+            let presented: Vec<&str> = presented.iter().map(|name| bare(name)).collect();
             let names = match presented.as_slice() {
                 [] => "has no name".to_owned(),
-                names => {
-                    format!("is for {}", names.iter().map(bare).collect::<Vec<_>>().join(", "))
-                }
+                names => format!("is for {}", names.join(", ")),
             };
             format!(
                 "the certificate is not for {expected}: it {names}; ask for one of its names \
@@ -81,7 +80,7 @@ fn certificate(why: &CertificateError) -> String {
 }
 
 /// The library writes `DnsName("shop.example")`.
-fn bare(name: &String) -> &str {
+fn bare(name: &str) -> &str {
     let inner = name.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')'));
     inner.unwrap_or(name).trim_matches('"')
 }
