@@ -26,7 +26,8 @@ impl Bounds {
     fn sorted(&self) -> (Vec<u64>, Vec<u64>) {
         let (mut least, mut most) = (self.least.clone(), self.most.clone());
         // What holds for each holds for each rank.
-        (least.sort_unstable(), most.sort_unstable());
+        least.sort_unstable();
+        most.sort_unstable();
         (least, most)
     }
 }
