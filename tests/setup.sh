@@ -10,6 +10,7 @@ has() {
         postgresql) command -v initdb || compgen -G '/usr/lib/postgresql/*/bin/initdb' ;;
         apache2-utils) command -v ab ;;
         nghttp2-client) command -v h2load ;;
+        iproute2) command -v ip ;;
         *) command -v "$1" ;;
     esac >/dev/null
 }
