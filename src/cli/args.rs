@@ -120,7 +120,7 @@ pub(crate) struct RunArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Load")]
 pub(crate) struct LoadArgs {
-    /// Connections, each with one request at a time [default: 50]
+    /// Connections, each with one request (or --streams) at a time [default: 50]
     #[arg(short = 'c', long, env = "BENCHD_CONNECTIONS", value_name = "N", value_parser = number)]
     pub(crate) connections: Option<Number>,
     /// How many requests, exactly
@@ -141,7 +141,7 @@ pub(crate) struct LoadArgs {
     /// Generator threads [default: 1]
     #[arg(long, env = "BENCHD_THREADS", value_name = "N", value_parser = number)]
     pub(crate) threads: Option<Number>,
-    /// http1 or http10 [default: http1]
+    /// http1, http10 or h2 [default: http1]
     #[arg(long, env = "BENCHD_PROTOCOL", value_name = "PROTOCOL")]
     pub(crate) protocol: Option<String>,
     /// Come from this address of the generator's host (repeatable: in turns)
@@ -152,6 +152,9 @@ pub(crate) struct LoadArgs {
         value_delimiter = ','
     )]
     pub(crate) source_addresses: Vec<String>,
+    /// Requests in flight on each connection, with --protocol h2 [default: 1]
+    #[arg(long, env = "BENCHD_STREAMS", value_name = "N", value_parser = number)]
+    pub(crate) streams: Option<Number>,
     /// How often the whole measurement is made [default: 1]
     #[arg(long, env = "BENCHD_TRIALS", value_name = "N", value_parser = number)]
     pub(crate) trials: Option<Number>,

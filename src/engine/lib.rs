@@ -5,7 +5,7 @@
 //! exactly one [`benchd_model::Outcome`], and nothing is retried unseen.
 //!
 //! Map: `plan` is what goes in, `run` coordinates the threads, `driver` moves
-//! bytes, `http1` decides what the bytes mean, `budget` says who may send how
+//! bytes, `http1` decides what the bytes mean (for HTTP/2 the h2 crate does), `budget` says who may send how
 //! many, `record` keeps the figures. The crate knows no database and no web
 //! server.
 
@@ -15,6 +15,7 @@ mod descriptors;
 mod driver;
 mod endpoint;
 mod http1;
+mod http2;
 mod plan;
 mod prepared;
 mod record;

@@ -29,8 +29,10 @@ pub struct Plan {
     pub request: RequestPlan,
     /// The version in the request line.
     pub protocol: Protocol,
-    /// Connections, each with one request at a time.
+    /// Connections, each with `streams` requests at a time.
     pub connections: u32,
+    /// Requests in flight on each connection; more than one takes HTTP/2.
+    pub streams: u32,
     /// How many requests, exactly. With `duration`, whichever comes first.
     pub requests: Option<u64>,
     /// How long the measuring window is.
@@ -139,8 +141,17 @@ pub enum PlanError {
     #[error("the target is no http or https URL with a host")]
     Url,
     /// No connection can make no request.
-    #[error("connections and threads must be at least 1")]
+    #[error("connections, streams and threads must be at least 1")]
     NoConnections,
+    /// One request at a time is all that HTTP/1 has on a connection.
+    #[error("only HTTP/2 carries several requests at the same time on one connection")]
+    Streams,
+    /// A field that speaks of one HTTP/1 connection.
+    #[error("header field {0:?} is about an HTTP/1 connection and has no place in HTTP/2")]
+    NotForHttp2(String),
+    /// HTTP/2 without kept connections.
+    #[error("HTTP/2 connections are kept: measure new connections with HTTP/1.1")]
+    NotKept,
     /// Neither a count nor a time ends the run.
     #[error("either requests or duration must be given")]
     Endless,
@@ -190,6 +201,7 @@ impl Plan {
             },
             protocol: load.protocol,
             connections: load.connections,
+            streams: load.streams,
             requests: load.requests,
             duration: load.duration.map(|d| d.duration()),
             keepalive: load.keepalive,
@@ -231,14 +243,25 @@ impl Plan {
         Ok(())
     }
 
+    /// True for HTTP/2.
+    pub(crate) fn is_http2(&self) -> bool {
+        self.protocol == Protocol::H2
+    }
+
     /// Says what stands in the way of running this plan.
     pub(crate) fn check(&self) -> Result<(), PlanError> {
         if !matches!(self.url.scheme(), "http" | "https") || self.url.host_str().is_none() {
             return Err(PlanError::Url);
         }
         self.check_endpoints()?;
-        if self.connections == 0 || self.threads == 0 {
+        if self.connections == 0 || self.threads == 0 || self.streams == 0 {
             return Err(PlanError::NoConnections);
+        }
+        if self.streams > 1 && !self.is_http2() {
+            return Err(PlanError::Streams);
+        }
+        if self.is_http2() && !self.keepalive {
+            return Err(PlanError::NotKept);
         }
         if self.requests.is_none() && self.duration.is_none() {
             return Err(PlanError::Endless);

@@ -3,6 +3,7 @@
 
 use crate::endpoint::{Endpoint, Route};
 use crate::http1::request_bytes;
+use crate::http2;
 use crate::plan::{Plan, PlanError};
 use crate::tls::TlsPlan;
 use benchd_model::spec::{Protocol, status_expected};
@@ -11,8 +12,10 @@ use benchd_model::spec::{Protocol, status_expected};
 #[derive(Debug)]
 pub(crate) struct Prepared {
     pub(crate) plan: Plan,
-    /// The whole request, head and body.
+    /// The whole request of HTTP/1, head and body.
     pub(crate) request: Vec<u8>,
+    /// The request of HTTP/2, when that is spoken.
+    pub(crate) http2: Option<http2::Request>,
     pub(crate) tls: Option<TlsPlan>,
     pub(crate) threads: u32,
     /// By status: whether it is an expected one.
@@ -27,7 +30,8 @@ impl Prepared {
             *expected = status_expected(&plan.expect_status, status);
         }
         Ok(Self {
-            request: request_bytes(plan),
+            request: if plan.is_http2() { Vec::new() } else { request_bytes(plan) },
+            http2: plan.is_http2().then(|| http2::Request::new(plan)).transpose()?,
             tls: plan.is_tls().then(|| TlsPlan::new(plan)).transpose()?,
             threads: plan.threads.min(plan.connections),
             expected,
@@ -51,6 +55,12 @@ impl Prepared {
     /// The endpoint of that number.
     pub(crate) fn endpoint(&self, number: u32) -> &Endpoint {
         &self.plan.endpoints[number as usize]
+    }
+
+    /// What has a deadline of its own on each connection: with HTTP/2 the
+    /// connection itself, then each of its streams.
+    pub(crate) fn slots_per_connection(&self) -> usize {
+        if self.plan.is_http2() { 1 + self.plan.streams as usize } else { 1 }
     }
 
     /// True when the request line says HTTP/1.0.

@@ -204,6 +204,7 @@ impl Crew {
             driver: self.choice.driver.name().to_owned(),
             threads: shared.prepared.threads,
             connections_achieved: shared.gauge.most_established(),
+            streams_achieved: shared.gauge.most_streams(),
             first_response: shared.first_response.get().cloned(),
             ..TrialEnd::default()
         };

@@ -66,6 +66,8 @@ pub(crate) struct Gauge {
     sockets: AtomicU32,
     established: AtomicU32,
     most_established: AtomicU32,
+    /// Requests in flight on one connection, at most.
+    most_streams: AtomicU32,
     /// Connects before the window that ran into their time limit.
     missed: AtomicU32,
 }
@@ -93,6 +95,11 @@ impl Gauge {
         self.established.fetch_sub(1, Ordering::Relaxed);
     }
 
+    /// So many requests are in flight on one connection.
+    pub(crate) fn streams(&self, streams: u32) {
+        self.most_streams.fetch_max(streams, Ordering::Relaxed);
+    }
+
     pub(crate) fn missed(&self) {
         self.missed.fetch_add(1, Ordering::Relaxed);
     }
@@ -101,6 +108,10 @@ impl Gauge {
     /// the window are not worth waiting for.
     pub(crate) fn is_unresponsive(&self) -> bool {
         self.missed.load(Ordering::Relaxed) >= CONNECTS_TO_MISS
+    }
+
+    pub(crate) fn most_streams(&self) -> u32 {
+        self.most_streams.load(Ordering::Relaxed)
     }
 
     pub(crate) fn most_established(&self) -> u32 {

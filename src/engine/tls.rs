@@ -104,6 +104,7 @@ fn roots(options: &TlsOptions) -> Result<RootCertStore, PlanError> {
 const fn alpn(protocol: Protocol) -> &'static [u8] {
     match protocol {
         Protocol::Http1 | Protocol::Http10 => b"http/1.1",
+        Protocol::H2 => b"h2",
     }
 }
 

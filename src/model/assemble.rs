@@ -169,6 +169,8 @@ fn load_result(spec: &JobSpec, trials: &Trials<'_>) -> LoadResult {
         connections: spec.load.connections,
         connections_achieved: trials.iter().map(achieved).max().unwrap_or(0),
         protocol: spec.load.protocol.name().to_owned(),
+        streams: spec.load.streams,
+        streams_achieved: ends().map(|end| end.streams_achieved).max().unwrap_or(0),
         keepalive: spec.load.keepalive,
         driver: drivers.into_iter().collect::<Vec<_>>().join("+"),
         threads: ends().map(|end| end.threads).max().unwrap_or(threads_at_most(&spec.load)),

@@ -36,7 +36,7 @@ pub(crate) struct Signs {
     pub(crate) waited: Option<f64>,
     /// Of the second: the quota stopped the control group.
     pub(crate) throttled: Option<f64>,
-    /// Of the connections' time: nothing was in flight. An attempt counts in
+    /// Of the connections' time (or of their streams'): nothing was in flight. An attempt counts in
     /// the second it ended in.
     pub(crate) idle: Option<f64>,
     /// Of the segments: sent again, SYNs left out.
@@ -58,7 +58,7 @@ impl Signs {
             worked,
             waited,
             throttled: kernel.and_then(|k| share(k.throttled_us?, tally, 1)).map(|t| t.min(1.0)),
-            idle: share(in_flight_us(tally), tally, load.connections)
+            idle: share(in_flight_us(tally), tally, load.in_flight())
                 .filter(|_| attempts > 0)
                 .map(|used| (1.0 - used).max(0.0)),
             lost: kernel.and_then(|k| {

@@ -48,6 +48,13 @@ fn connections_that_rested_leave_the_server_without_work() {
 }
 
 #[test]
+fn each_stream_counts_as_a_connection_does() {
+    let streams = LoadSpec { streams: 2, ..load() };
+    let idle = |load| signs(&[second(1.0, 0.5)], load, 1)[0].idle.unwrap();
+    assert!(idle(&load()) < 0.01 && (0.49..0.51).contains(&idle(&streams)));
+}
+
+#[test]
 fn a_generator_without_a_moment_to_spare_is_the_limit() {
     assert_eq!(judged(second(1.0, 0.97)), LimitedBy::Generator);
     assert_eq!(judged(second(1.0, 0.93)), LimitedBy::Unknown, "nobody can tell");

@@ -252,6 +252,9 @@ pub struct TrialEnd {
     pub threads: u32,
     /// Connections that were open at the same time, at most.
     pub connections_achieved: u32,
+    /// Requests in flight on one connection, at most; only HTTP/2 has several.
+    #[serde(default)]
+    pub streams_achieved: u32,
     /// Connections opened before the measuring window.
     pub opened_before: u64,
     /// Attempts of the warm-up by class; they enter no other figure.

@@ -89,8 +89,15 @@ pub struct LoadResult {
     pub connections: u32,
     /// Connections open at the same time, at most.
     pub connections_achieved: u32,
-    /// `http1` or `http10`.
+    /// `http1`, `http10` or `h2`.
     pub protocol: String,
+    /// Requests in flight on each connection that were asked for.
+    #[serde(default)]
+    pub streams: u32,
+    /// Requests in flight on one connection, at most: fewer when the server allows
+    /// no more (SETTINGS_MAX_CONCURRENT_STREAMS).
+    #[serde(default)]
+    pub streams_achieved: u32,
     /// Whether connections were kept.
     pub keepalive: bool,
     /// Which driver ran (`tokio`).

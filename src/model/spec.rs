@@ -16,7 +16,7 @@ use url::{Host, Url};
 use utoipa::ToSchema;
 
 pub use addresses::check_unix_socket;
-pub use parse::{MAX_CONNECTIONS, MAX_THREADS, MAX_TRIALS};
+pub use parse::{MAX_CONNECTIONS, MAX_STREAMS, MAX_THREADS, MAX_TRIALS};
 pub use tls::{TlsSpec, TlsVersion, certificates};
 
 /// The criterion that stands when a job states none about errors.
@@ -156,6 +156,8 @@ pub enum Protocol {
     Http1,
     /// HTTP/1.0, as ab speaks it.
     Http10,
+    /// HTTP/2: by ALPN under TLS, with prior knowledge otherwise.
+    H2,
 }
 
 impl Protocol {
@@ -165,6 +167,7 @@ impl Protocol {
         match self {
             Self::Http1 => "http1",
             Self::Http10 => "http10",
+            Self::H2 => "h2",
         }
     }
 }
@@ -176,7 +179,7 @@ pub struct LoadSpec {
     /// The load model.
     #[serde(default)]
     pub model: LoadModel,
-    /// Connections, each with one request at a time.
+    /// Connections, each with one request at a time, or with `streams` of them.
     #[serde(default = "fifty")]
     #[schema(default = 50, minimum = 1, maximum = 100_000)]
     pub connections: u32,
@@ -204,6 +207,11 @@ pub struct LoadSpec {
     /// The protocol.
     #[serde(default)]
     pub protocol: Protocol,
+    /// Requests in flight on each connection, which takes the protocol `h2`. A server
+    /// that allows fewer gets no more than it allows.
+    #[serde(default = "one")]
+    #[schema(default = 1, minimum = 1, maximum = 1000)]
+    pub streams: u32,
     /// Generator threads; 1 when not given.
     #[serde(default = "one")]
     #[schema(default = 1, minimum = 1, maximum = 256)]
@@ -249,6 +257,7 @@ impl Default for LoadSpec {
             warmup: Span::default(),
             timeout: thirty_seconds(),
             protocol: Protocol::Http1,
+            streams: 1,
             threads: 1,
             source_addresses: Vec::new(),
         }
@@ -274,6 +283,14 @@ impl JobSpec {
             };
         let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
         if loopback { "localhost".to_owned() } else { host.to_owned() }
+    }
+}
+
+impl LoadSpec {
+    /// Requests in flight at the same time, at most.
+    #[must_use]
+    pub const fn in_flight(&self) -> u32 {
+        self.connections.saturating_mul(self.streams)
     }
 }
 

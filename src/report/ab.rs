@@ -106,6 +106,7 @@ impl AbReport {
         let complete_rows = !rows.is_empty() && rows.len() as u64 == counts.ok;
         let times = if complete_rows { Times::of_rows(rows) } else { Times::of_tally(tally) };
         let target = Target::of(&spec.target);
+        let streams = ends.iter().map(|end| end.streams_achieved).max().unwrap_or(0).max(1);
         let has_body = spec.request.body.is_some() || spec.request.body_base64.is_some();
         Self {
             software: first.and_then(|f| f.software.as_deref()).map_or_else(String::new, printable),
@@ -116,7 +117,7 @@ impl AbReport {
             document_path: target.path,
             document_bytes: first.map_or(0, |f| f.document_bytes),
             variable_length: false,
-            concurrency: spec.load.connections,
+            concurrency: spec.load.connections.saturating_mul(streams),
             requests: spec.load.requests,
             time_us: tally.span_us,
             complete: counts.ok,

@@ -1,6 +1,7 @@
 //! Figures as people read them: thousands grouped, units beside, short.
 
 use benchd_model::criteria::six_digits;
+use benchd_model::result::LoadResult;
 
 /// A count with its thousands grouped.
 pub(crate) fn count(value: u64) -> String {
@@ -19,6 +20,14 @@ pub(crate) fn count(value: u64) -> String {
 pub(crate) fn counted(value: u64, noun: &str) -> String {
     let plural = if value == 1 { "" } else { "s" };
     format!("{} {noun}{plural}", count(value))
+}
+
+/// The protocol, with its streams on each connection when there were several.
+pub(crate) fn protocol(load: &LoadResult) -> String {
+    match load.streams_achieved {
+        0 | 1 => load.protocol.clone(),
+        streams => format!("{} with {}", load.protocol, counted(streams.into(), "stream")),
+    }
 }
 
 /// A rate per second, with a decimal while it is small.

@@ -3,7 +3,7 @@
 //! written and makes no links, tags, code or table cells.
 
 use crate::Report;
-use crate::figures::{bytes, count, counted, millis, observed, percent, printable, rate};
+use crate::figures::{bytes, count, counted, millis, observed, percent, printable, protocol, rate};
 use benchd_model::criteria::CriterionStatus;
 use benchd_model::{JobSpec, Outcome, RunResult, Verdict};
 use std::fmt::{self, Write};
@@ -79,7 +79,12 @@ fn write_figures(out: &mut String, report: &Report<'_>) -> fmt::Result {
         ("target", target(spec)),
         (
             "load",
-            format!("{}, {}, {kept}", load.model, counted(load.connections.into(), "connection")),
+            format!(
+                "{}, {}, {kept}, {}",
+                load.model,
+                counted(load.connections.into(), "connection"),
+                protocol(load)
+            ),
         ),
         (
             "measured",

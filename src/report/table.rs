@@ -4,7 +4,7 @@
 mod layout;
 mod timeline;
 
-use crate::figures::{bytes, count, counted, millis, observed, percent, printable, rate};
+use crate::figures::{bytes, count, counted, millis, observed, percent, printable, protocol, rate};
 use crate::{Report, rows};
 use benchd_model::criteria::CriterionStatus;
 use benchd_model::histogram::LatencySummary;
@@ -82,7 +82,7 @@ fn write_setting(page: &mut Page, report: &Report<'_>) {
             load.model,
             counted(load.connections.into(), "connection"),
             count(load.connections_achieved.into()),
-            load.protocol,
+            protocol(load),
             if load.driver.is_empty() { "unknown" } else { &load.driver },
             counted(load.threads.into(), "thread"),
         ),

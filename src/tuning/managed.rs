@@ -39,6 +39,7 @@ pub struct ManagedNginx {
     user: Option<&'static str>,
     address: SocketAddr,
     tls_address: Option<SocketAddr>,
+    http2_address: Option<SocketAddr>,
     generation: u32,
     master: Option<Master>,
 }
@@ -62,6 +63,7 @@ impl ManagedNginx {
             user,
             address: unspecified,
             tls_address: None,
+            http2_address: None,
             generation: 0,
             master: None,
         };
@@ -87,6 +89,12 @@ impl ManagedNginx {
     #[must_use]
     pub fn tls_url(&self, path: &str) -> Option<String> {
         self.tls_address.map(|address| render::url("https", address, path))
+    }
+
+    /// The URL of a path on the listener for HTTP/2 without TLS, when there is one.
+    #[must_use]
+    pub fn http2_url(&self, path: &str) -> Option<String> {
+        self.http2_address.map(|address| render::url("http", address, path))
     }
 
     /// The URL of the stub_status page.
@@ -194,11 +202,11 @@ impl ManagedNginx {
     }
 
     fn may_move(&self) -> bool {
-        self.options.port == 0 || self.options.tls.is_some()
+        self.options.port == 0 || self.options.tls.is_some() || self.options.http2
     }
 
     fn pick_ports(&mut self) -> Result<(), NginxError> {
-        // Both are held until both are known, or they could be the same one.
+        // All are held until all are known, or two could be the same one.
         let reserve = |port| {
             TcpListener::bind((self.options.listen, port))
                 .map_err(NginxError::io("find a free port"))
@@ -208,12 +216,14 @@ impl ManagedNginx {
             _ => None,
         };
         let tls = self.options.tls.as_ref().map(|_| reserve(0)).transpose()?;
+        let http2 = self.options.http2.then(|| reserve(0)).transpose()?;
         let address = |listener: &TcpListener| {
             listener.local_addr().map_err(NginxError::io("find a free port"))
         };
         let fixed = SocketAddr::new(self.options.listen, self.options.port);
         self.address = plain.as_ref().map_or(Ok(fixed), address)?;
         self.tls_address = tls.as_ref().map(address).transpose()?;
+        self.http2_address = http2.as_ref().map(address).transpose()?;
         Ok(())
     }
 
@@ -247,6 +257,7 @@ impl ManagedNginx {
             build: &self.build,
             address: self.address,
             tls_address: self.tls_address,
+            http2_address: self.http2_address,
             nofile_hard: getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX),
             user: self.user,
             identity: &self.identity(),

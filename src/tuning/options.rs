@@ -44,6 +44,9 @@ pub struct NginxOptions {
     pub access_log: bool,
     /// A second listener that speaks TLS, on a port of its own.
     pub tls: Option<TlsFiles>,
+    /// A further listener that speaks HTTP/2 without TLS, on a port of its own;
+    /// the TLS listener then speaks it, too.
+    pub http2: bool,
     /// Directives for the main context.
     pub main_extra: String,
     /// Directives for the http block.
@@ -69,6 +72,7 @@ impl Default for NginxOptions {
             large_bytes: 1 << 20,
             access_log: false,
             tls: None,
+            http2: false,
             main_extra: String::new(),
             http_extra: String::new(),
             server_extra: String::new(),

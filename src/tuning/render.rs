@@ -20,6 +20,7 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) build: &'a Build,
     pub(crate) address: SocketAddr,
     pub(crate) tls_address: Option<SocketAddr>,
+    pub(crate) http2_address: Option<SocketAddr>,
     /// Hard descriptor limit; workers may not go beyond it.
     pub(crate) nofile_hard: u64,
     /// Set when workers must keep the user that nginx is started as.
@@ -84,8 +85,12 @@ fn server_block(conf: &mut String, options: &NginxOptions, around: &Surroundings
         listening.push_str(" reuseport");
     }
     line(conf, format_args!("    server {{\n        listen {}{listening};", around.address));
+    if let Some(address) = around.http2_address {
+        line(conf, format_args!("        listen {address} http2{listening};"));
+    }
     if let (Some(tls), Some(address)) = (&options.tls, around.tls_address) {
-        line(conf, format_args!("        listen {address} ssl{listening};"));
+        let http2 = if options.http2 { " http2" } else { "" };
+        line(conf, format_args!("        listen {address} ssl{http2}{listening};"));
         line(conf, format_args!("        ssl_certificate {};", quoted(&tls.certificate)));
         line(conf, format_args!("        ssl_certificate_key {};", quoted(&tls.key)));
     }
@@ -144,6 +149,7 @@ mod tests {
             build: &build,
             address: "127.0.0.1:8080".parse().unwrap(),
             tls_address: options.tls.is_some().then(|| "127.0.0.1:8443".parse().unwrap()),
+            http2_address: options.http2.then(|| "127.0.0.1:8082".parse().unwrap()),
             nofile_hard,
             user: None,
             identity: "x-1",
@@ -171,6 +177,7 @@ mod tests {
             backlog: 77,
             cpu_affinity: Some("01 10".into()),
             access_log: true,
+            http2: true,
             tls: Some(TlsFiles { certificate: "/a b/c.pem".into(), key: "/k\"ey".into() }),
             main_extra: "thread_pool bench threads=2;".into(),
             http_extra: "gzip on;".into(),
@@ -183,7 +190,8 @@ mod tests {
             "worker_cpu_affinity 01 10;",
             "access_log logs/access.log;",
             "listen 127.0.0.1:8080 backlog=77 reuseport;",
-            "listen 127.0.0.1:8443 ssl backlog=77 reuseport;",
+            "listen 127.0.0.1:8443 ssl http2 backlog=77 reuseport;",
+            "listen 127.0.0.1:8082 http2 backlog=77 reuseport;",
             "ssl_certificate \"/a b/c.pem\";",
             "ssl_certificate_key \"/k\\\"ey\";",
             "thread_pool bench",

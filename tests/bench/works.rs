@@ -68,7 +68,7 @@ const WORKS: [Work; 5] = [
         part: Part::H2,
         title: "HTTP/2, plain, 612 B, 10 streams a connection",
         exchange: Exchange::Http2,
-        tools: &[Tool::H2load, Tool::Oha],
+        tools: &[Tool::Benchd, Tool::H2load, Tool::Oha],
         rival: Some(Tool::H2load),
         cases: &[(10, 0.9)],
     },

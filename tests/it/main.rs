@@ -9,6 +9,7 @@ mod api;
 mod cli;
 mod demo;
 mod docker;
+mod http2;
 mod limits;
 mod recovery;
 mod safety;

@@ -2,7 +2,7 @@
 
 use crate::support::command::benchd;
 use crate::support::nginx;
-use benchd_tuning::{ManagedNginx, NginxOptions, TlsFiles};
+use benchd_tuning::{ManagedNginx, NginxOptions};
 use serde_json::Value;
 
 /// Runs `benchd run` and compares with what nginx counted meanwhile.
@@ -10,7 +10,7 @@ fn exact_run(nginx: &ManagedNginx, args: &[&str]) -> Value {
     exact_run_of(nginx, &nginx.url("/"), args)
 }
 
-fn exact_run_of(nginx: &ManagedNginx, url: &str, args: &[&str]) -> Value {
+pub(crate) fn exact_run_of(nginx: &ManagedNginx, url: &str, args: &[&str]) -> Value {
     let folder = tempfile::tempdir().unwrap();
     let before = nginx::requests(nginx);
     let status = nginx.stub_status_url();
@@ -63,13 +63,7 @@ fn a_run_by_time_counts_exactly_what_nginx_counts() {
 #[test]
 fn every_count_equals_nginx_over_tls_and_http_1_0() {
     let folder = tempfile::tempdir().unwrap();
-    let signed = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-    let tls = TlsFiles {
-        certificate: folder.path().join("cert.pem"),
-        key: folder.path().join("key.pem"),
-    };
-    std::fs::write(&tls.certificate, signed.cert.pem()).unwrap();
-    std::fs::write(&tls.key, signed.signing_key.serialize_pem()).unwrap();
+    let tls = nginx::self_signed(folder.path());
     let nginx = nginx::start_with(NginxOptions { tls: Some(tls), ..NginxOptions::default() });
     let secure = nginx.tls_url("/").unwrap();
     for (url, args) in [

@@ -90,6 +90,7 @@ pub(super) fn plan(options: &Options, endpoint: Endpoint) -> Plan {
         },
         protocol: Protocol::Http10,
         connections: options.concurrency,
+        streams: 1,
         requests: Some(options.requests),
         duration: options.time_limit,
         keepalive: options.keepalive,
@@ -127,6 +128,7 @@ pub(super) fn spec(options: &Options) -> JobSpec {
             requests: Some(options.requests),
             keepalive: options.keepalive,
             protocol: Protocol::Http10,
+            streams: 1,
             ..LoadSpec::default()
         },
         trials: 1,

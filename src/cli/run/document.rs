@@ -45,6 +45,7 @@ fn set_load(root: &mut Map<String, Value>, args: &LoadArgs) {
     if !args.source_addresses.is_empty() {
         put(load, "source_addresses", Some(&args.source_addresses));
     }
+    put(load, "streams", args.streams.as_ref());
     drop_empty(root, "load");
 }
 

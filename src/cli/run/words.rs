@@ -5,7 +5,7 @@ use crate::exit::{Exit, Stop};
 use benchd_model::FieldError;
 
 /// Which flag sets which field; a field without one is named by its pointer.
-const FLAGS: [(&str, &str); 26] = [
+const FLAGS: [(&str, &str); 27] = [
     ("/load/connections", "-c"),
     ("/load/requests", "-n"),
     ("/load/duration", "-d"),
@@ -14,6 +14,7 @@ const FLAGS: [(&str, &str); 26] = [
     ("/load/timeout", "--timeout"),
     ("/load/threads", "--threads"),
     ("/load/protocol", "--protocol"),
+    ("/load/streams", "--streams"),
     ("/target/url", "URL"),
     ("/target/stub_status", "--stub-status"),
     ("/target/unix_socket", "--unix-socket"),
@@ -35,8 +36,9 @@ const FLAGS: [(&str, &str); 26] = [
 ];
 
 /// What the document calls it, and what to type.
-const WORDS: [(&str, &str); 5] = [
+const WORDS: [(&str, &str); 6] = [
     ("load.keepalive", "--no-keepalive"),
+    ("load.protocol ", "--protocol "),
     ("request.body", "--body-file"),
     ("{\"url\": \"", ""),
     ("\"}", ""),

@@ -13,7 +13,7 @@ pub(super) const UNASKED: &str = "the server sent bytes after a complete respons
                                   such connections were closed and not used again";
 
 /// Why an attempt failed.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Failure {
     pub(super) outcome: Outcome,
     pub(super) reason: Cow<'static, str>,

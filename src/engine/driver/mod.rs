@@ -20,6 +20,8 @@ use std::sync::mpsc::{Receiver, Sender};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Driver {
     Tokio,
+    /// The tokio driver with HTTP/2 on its connections.
+    H2,
     Uring,
 }
 
@@ -28,6 +30,7 @@ impl Driver {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Tokio => tokio::NAME,
+            Self::H2 => tokio::H2_NAME,
             Self::Uring => uring::NAME,
         }
     }
@@ -41,7 +44,7 @@ impl Driver {
         orders: &Orders,
     ) {
         match self {
-            Self::Tokio => tokio::generate(thread, shared, reporter, orders),
+            Self::Tokio | Self::H2 => tokio::generate(thread, shared, reporter, orders),
             Self::Uring => uring::generate(thread, shared, reporter, orders),
         }
     }
@@ -60,6 +63,10 @@ impl Choice {
     /// run it here. An error says why the one asked for cannot.
     pub(crate) fn of(plan: &Plan) -> io::Result<Self> {
         match plan.driver {
+            DriverChoice::Uring if plan.is_http2() => {
+                Err(io::Error::new(io::ErrorKind::Unsupported, "it does not speak HTTP/2"))
+            }
+            _ if plan.is_http2() => Ok(Driver::H2.into()),
             DriverChoice::Tokio => Ok(Driver::Tokio.into()),
             DriverChoice::Auto if plan.is_tls() => Ok(Driver::Tokio.into()),
             DriverChoice::Uring if plan.is_tls() => {

@@ -189,20 +189,12 @@ impl Talk {
         heads: &HeadCache,
         describe_tls: impl FnOnce() -> Option<String>,
     ) {
-        if !self.attempt.measured {
-            recorder.warmed_up(Outcome::Ok);
-            return;
-        }
-        if recorder.wants_first_response() {
-            let completed = exchange.completed;
-            recorder.offer_first_response(completed.status, || FirstResponse {
-                software: heads.server().map(|name| name.chars().take(LONGEST_NAME).collect()),
-                document_bytes: completed.body,
-                tls: describe_tls(),
-            });
-        }
-        recorder.complete(exchange);
-        if exchange.completed.excess {
+        settle(self.attempt.measured, exchange, recorder, || FirstResponse {
+            software: heads.server().map(shortened),
+            document_bytes: exchange.completed.body,
+            tls: describe_tls(),
+        });
+        if self.attempt.measured && exchange.completed.excess {
             recorder.note(super::failure::UNASKED.to_owned());
         }
     }
@@ -218,4 +210,28 @@ impl Talk {
         }
         self.forget();
     }
+}
+
+/// Records a complete exchange, and what it tells of the server if it is the
+/// first one.
+#[inline]
+pub(super) fn settle(
+    measured: bool,
+    exchange: &Exchange,
+    recorder: &mut Recorder,
+    first: impl FnOnce() -> FirstResponse,
+) {
+    if !measured {
+        recorder.warmed_up(Outcome::Ok);
+        return;
+    }
+    if recorder.wants_first_response() {
+        recorder.offer_first_response(exchange.completed.status, first);
+    }
+    recorder.complete(exchange);
+}
+
+/// A server's name, as much of it as is kept.
+pub(super) fn shortened(name: &str) -> String {
+    name.chars().take(LONGEST_NAME).collect()
 }

@@ -1,5 +1,5 @@
 //! A bare front to the engine, for measuring the engine itself:
-//! `load URL CONNECTIONS THREADS (REQUESTS | SECONDS"s") [close] [warm]`.
+//! `load URL CONNECTIONS THREADS (REQUESTS | SECONDS"s") [close] [warm] [h2=STREAMS]`.
 
 use benchd_engine::{
     DriverChoice, Endpoint, HeaderDefaults, Plan, Progress, RequestPlan, Stop, TlsOptions, run,
@@ -12,10 +12,13 @@ use std::time::Duration;
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [url, connections, threads, amount, rest @ ..] = arguments.as_slice() else {
-        return Err("load URL CONNECTIONS THREADS (REQUESTS | SECONDSs) [close] [warm]".into());
+        return Err(
+            "load URL CONNECTIONS THREADS (REQUESTS | SECONDSs) [close] [warm] [h2=STREAMS]".into(),
+        );
     };
     let url: url::Url = url.parse()?;
     let given = |word: &str| rest.iter().any(|argument| argument == word);
+    let streams = rest.iter().find_map(|argument| argument.strip_prefix("h2="));
     let duration = amount.strip_suffix('s').map(str::parse::<f64>).transpose()?;
     let plan = Plan {
         endpoints: url.socket_addrs(|| None)?.into_iter().map(Endpoint::from).collect(),
@@ -26,8 +29,9 @@ fn main() -> Result<(), Box<dyn Error>> {
             defaults: HeaderDefaults::Benchd,
             ..RequestPlan::default()
         },
-        protocol: Protocol::Http1,
+        protocol: if streams.is_some() { Protocol::H2 } else { Protocol::Http1 },
         connections: connections.parse()?,
+        streams: streams.map_or(Ok(1), str::parse)?,
         requests: if duration.is_some() { None } else { Some(amount.parse()?) },
         duration: duration.map(Duration::from_secs_f64),
         keepalive: !given("close"),

@@ -12,7 +12,7 @@ mod request;
 mod response;
 
 pub(crate) use head::HeadCache;
-pub(crate) use request::request_bytes;
+pub(crate) use request::{basic_credentials, host, request_bytes, says_length, target};
 pub(crate) use response::{Completed, End, Response, Step};
 
 /// The largest response head taken, in bytes.

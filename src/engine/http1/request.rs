@@ -1,6 +1,6 @@
 //! A request as bytes, built once per run.
 
-use crate::plan::{HeaderDefaults, Plan};
+use crate::plan::{HeaderDefaults, Plan, RequestPlan};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use benchd_model::spec::Protocol;
@@ -22,10 +22,7 @@ pub(crate) fn request_bytes(plan: &Plan) -> Vec<u8> {
 fn benchd_head(plan: &Plan) -> String {
     let request = &plan.request;
     let given = |name: &str| request.headers.iter().any(|(n, _)| n.eq_ignore_ascii_case(name));
-    let version = match plan.protocol {
-        Protocol::Http1 => "1.1",
-        Protocol::Http10 => "1.0",
-    };
+    let version = if plan.protocol == Protocol::Http10 { "1.0" } else { "1.1" };
     let mut head = format!("{} {} HTTP/{version}\r\n", request.method, target(plan));
     if !given("host") {
         field(&mut head, "Host", &host(&plan.url));
@@ -46,19 +43,19 @@ fn benchd_head(plan: &Plan) -> String {
         match (plan.protocol, plan.keepalive) {
             (Protocol::Http1, false) => field(&mut head, "Connection", "close"),
             (Protocol::Http10, true) => field(&mut head, "Connection", "Keep-Alive"),
-            (Protocol::Http1, true) | (Protocol::Http10, false) => {}
+            _ => {}
         }
     }
-    // RFC 9110, 8.6: methods that are defined to carry content say so even
-    // when there is none.
-    let carries = matches!(request.method.as_str(), "POST" | "PUT" | "PATCH");
-    if (!request.body.is_empty() || carries)
-        && !given("content-length")
-        && !given("transfer-encoding")
-    {
+    if says_length(request) && !given("content-length") && !given("transfer-encoding") {
         field(&mut head, "Content-Length", &request.body.len().to_string());
     }
     head + "\r\n"
+}
+
+/// RFC 9110, 8.6: methods that are defined to carry content say so even when
+/// there is none.
+pub(crate) fn says_length(request: &RequestPlan) -> bool {
+    !request.body.is_empty() || matches!(request.method.as_str(), "POST" | "PUT" | "PATCH")
 }
 
 fn ab_head(plan: &Plan, before: &[(String, String)], content_type: Option<&str>) -> String {
@@ -97,7 +94,7 @@ fn field(head: &mut String, name: &str, value: &str) {
     head.push_str("\r\n");
 }
 
-fn target(plan: &Plan) -> String {
+pub(crate) fn target(plan: &Plan) -> String {
     let url = &plan.url;
     match (&plan.request.target, url.query()) {
         (Some(verbatim), _) => verbatim.clone(),
@@ -107,12 +104,12 @@ fn target(plan: &Plan) -> String {
 }
 
 /// Host with its port unless that is the scheme's own; IPv6 in brackets.
-fn host(url: &Url) -> String {
+pub(crate) fn host(url: &Url) -> String {
     let name = url.host_str().unwrap_or_default();
     url.port().map_or_else(|| name.to_owned(), |port| format!("{name}:{port}"))
 }
 
-fn basic_credentials(url: &Url) -> Option<String> {
+pub(crate) fn basic_credentials(url: &Url) -> Option<String> {
     if url.username().is_empty() && url.password().is_none() {
         return None;
     }

@@ -79,6 +79,7 @@ fn a_low_limit_is_raised_and_otherwise_named_and_lived_with() {
         },
         protocol: Protocol::Http1,
         connections: 100,
+        streams: 1,
         requests: Some(2000),
         duration: None,
         keepalive: true,

@@ -16,11 +16,15 @@ use std::time::Duration;
 
 /// The most connections one job may ask for.
 pub const MAX_CONNECTIONS: u32 = 100_000;
+/// The most requests in flight on one connection.
+pub const MAX_STREAMS: u32 = 1000;
 /// The most generator threads one job may ask for.
 pub const MAX_THREADS: u32 = 256;
 /// The most trials one job may ask for.
 pub const MAX_TRIALS: u32 = 100;
 
+/// Requests in flight over all connections: each takes memory of its own.
+const MAX_IN_FLIGHT: u64 = 1_000_000;
 const MAX_REQUESTS: u64 = 10_000_000_000;
 const MAX_DURATION: Duration = Duration::from_secs(24 * 3600);
 const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
@@ -78,7 +82,8 @@ impl JobSpec {
 const ON_INCONCLUSIVE: Choices<OnInconclusive> =
     &[("warn", OnInconclusive::Warn), ("fail", OnInconclusive::Fail)];
 const MODELS: Choices<LoadModel> = &[("closed", LoadModel::Closed)];
-const PROTOCOLS: Choices<Protocol> = &[("http1", Protocol::Http1), ("http10", Protocol::Http10)];
+const PROTOCOLS: Choices<Protocol> =
+    &[("http1", Protocol::Http1), ("http10", Protocol::Http10), ("h2", Protocol::H2)];
 
 fn request(value: Option<&Value>, errors: &mut Errors) -> RequestSpec {
     let Some(mut fields) = value.and_then(|v| Fields::of(v, "/request", errors)) else {
@@ -199,14 +204,45 @@ fn load(value: Option<&Value>, errors: &mut Errors) -> LoadSpec {
             .span("timeout", Duration::from_millis(1), MAX_TIMEOUT, errors)
             .unwrap_or(defaults.timeout),
         protocol: fields.choice("protocol", PROTOCOLS, errors).unwrap_or_default(),
+        streams: fields.whole("streams", 1, u64::from(MAX_STREAMS), 1, errors) as u32,
         threads: fields.whole("threads", 1, u64::from(MAX_THREADS), 1, errors) as u32,
         source_addresses: addresses::sources(&mut fields, errors),
     };
     fields.refuse_rest(errors);
+    check_streams(&spec, errors);
     if spec.requests.is_none() && spec.duration.is_none() {
         spec.duration = defaults.duration;
     }
     spec
+}
+
+/// What only HTTP/2 has, and what it has not.
+fn check_streams(load: &LoadSpec, errors: &mut Errors) {
+    let http2 = load.protocol == Protocol::H2;
+    if load.streams > 1 && !http2 {
+        errors.add(
+            "/load/streams",
+            "takes load.protocol \"h2\": HTTP/1 has one request at a time on a connection",
+        );
+    }
+    let in_flight = u64::from(load.in_flight());
+    if in_flight > MAX_IN_FLIGHT {
+        errors.add(
+            "/load/streams",
+            &format!(
+                "{} on each of {} connections are {in_flight} requests in flight: at most \
+                 {MAX_IN_FLIGHT} in all",
+                load.streams, load.connections
+            ),
+        );
+    }
+    if http2 && !load.keepalive {
+        errors.add(
+            "/load/keepalive",
+            "HTTP/2 keeps its connections: leave it on, or measure new connections with \
+             load.protocol \"http1\"",
+        );
+    }
 }
 
 fn criteria(value: Option<&Value>, errors: &mut Errors) -> Vec<String> {

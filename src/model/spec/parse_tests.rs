@@ -1,4 +1,4 @@
-use super::super::{JobSpec, TargetSpec};
+use super::super::{JobSpec, Protocol, TargetSpec};
 use serde_json::{Value, json};
 
 fn parse(document: &Value) -> Result<JobSpec, Vec<(String, String)>> {
@@ -172,5 +172,25 @@ fn the_lock_key_knows_loopback_by_every_name() {
     ] {
         let spec = parse(&json!({"target": {"url": url}})).unwrap();
         assert_eq!(spec.target_host(), host, "{url}");
+    }
+}
+
+#[test]
+fn streams_take_http2_and_http2_takes_kept_connections() {
+    let load = |load: Value| {
+        JobSpec::parse(&json!({"target": {"url": "http://h/"}, "load": load}), &|_| None)
+    };
+    let spec = load(json!({"protocol": "h2", "streams": 10, "connections": 3})).unwrap();
+    assert_eq!((spec.load.protocol, spec.load.streams), (Protocol::H2, 10));
+    assert_eq!(load(json!({})).unwrap().load.streams, 1);
+    for (wrong, pointer) in [
+        (json!({"streams": 2}), "/load/streams"),
+        (json!({"protocol": "h2", "streams": 0}), "/load/streams"),
+        (json!({"protocol": "h2", "streams": 1001}), "/load/streams"),
+        (json!({"protocol": "h2", "streams": 11, "connections": 100_000}), "/load/streams"),
+        (json!({"protocol": "h2", "keepalive": false}), "/load/keepalive"),
+    ] {
+        let errors = load(wrong).unwrap_err();
+        assert_eq!(errors.iter().map(|error| &error.pointer).collect::<Vec<_>>(), [pointer]);
     }
 }

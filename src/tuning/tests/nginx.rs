@@ -197,6 +197,7 @@ fn tls_listens_on_a_port_of_its_own() {
     let (head, body) = get(SocketAddr::from(([127, 0, 0, 1], port)), "/");
     assert!(head.contains("400 Bad Request") && body.contains("HTTPS port"), "{head}\n{body}");
     assert!(nginx.stub_status_url().starts_with("http://"));
+    assert_eq!(nginx.http2_url("/"), None);
 }
 
 #[test]

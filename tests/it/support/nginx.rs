@@ -1,7 +1,8 @@
 //! The nginx that the tests load, and what it says it served.
 
 use super::http;
-use benchd_tuning::{ManagedNginx, NginxOptions};
+use benchd_tuning::{ManagedNginx, NginxOptions, TlsFiles};
+use std::path::Path;
 
 /// An nginx of the test's own.
 pub(crate) fn start() -> ManagedNginx {
@@ -10,6 +11,15 @@ pub(crate) fn start() -> ManagedNginx {
 
 pub(crate) fn start_with(options: NginxOptions) -> ManagedNginx {
     ManagedNginx::start(options).unwrap_or_else(|why| panic!("nginx does not start: {why}"))
+}
+
+/// A certificate for `localhost` that signs itself, in `folder`.
+pub(crate) fn self_signed(folder: &Path) -> TlsFiles {
+    let signed = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let tls = TlsFiles { certificate: folder.join("cert.pem"), key: folder.join("key.pem") };
+    std::fs::write(&tls.certificate, signed.cert.pem()).unwrap();
+    std::fs::write(&tls.key, signed.signing_key.serialize_pem()).unwrap();
+    tls
 }
 
 /// `host:port` of a URL of it.

@@ -20,8 +20,10 @@ const RECEIVE_BUFFER: usize = 64 * 1024;
 #[derive(Debug)]
 pub(super) struct Local {
     pub(super) shared: Arc<Shared>,
-    /// The number of slot 0 among all connections of the run.
+    /// The number of the first connection among all connections of the run.
     pub(super) first: usize,
+    /// How many connections this thread has.
+    pub(super) connections: usize,
     pub(super) slots: Slots,
     pub(super) budget: Budget,
     pub(super) recorder: RefCell<Recorder>,
@@ -35,7 +37,7 @@ pub(super) struct Local {
     pub(super) timeout: Nanos,
     window: Cell<Option<Window>>,
     window_over: Cell<bool>,
-    /// Slots that have work to do.
+    /// Connections that have work to do.
     busy: Cell<usize>,
     /// A slot has panicked: nothing it would have counted can be trusted.
     broken: Cell<bool>,
@@ -49,7 +51,8 @@ impl Local {
         let open = Rc::new(Cell::new(0));
         Self {
             first: share.start,
-            slots: Slots::new(share.len()),
+            connections: share.len(),
+            slots: Slots::new(share.len() * prepared.slots_per_connection()),
             budget: Budget::new(shared.pool.clone()),
             recorder: RefCell::new(Recorder::new(shared.clone(), reporter, open.clone())),
             heads: RefCell::new(HeadCache::new(
@@ -85,7 +88,7 @@ impl Local {
     pub(super) fn begin(&self, window: Window) {
         self.window.set(Some(window));
         self.recorder.borrow_mut().begin(window, self.now());
-        self.busy.set(self.slots.len());
+        self.busy.set(self.connections);
         self.slots.wake_all();
     }
 

@@ -1,9 +1,11 @@
 //! The tokio driver: one current-thread runtime per generator thread, one
-//! small task per connection, raw non-blocking sockets. It also carries TLS.
+//! small task per connection, raw non-blocking sockets. It also carries TLS, and
+//! HTTP/2 in `h2`.
 //! It knows nothing of other threads but what [`Shared`] holds.
 
 mod connect;
 mod exchange;
+mod h2;
 mod local;
 mod slot;
 mod slots;
@@ -22,6 +24,8 @@ use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 
 /// The driver as results name it.
 pub(crate) const NAME: &str = "tokio";
+/// The same with HTTP/2 on its connections.
+pub(crate) const H2_NAME: &str = "h2";
 
 /// Tasks polled before the driver looks for new events though tasks are ready.
 const EVENT_INTERVAL: u32 = 512;
@@ -68,8 +72,13 @@ impl Machine {
     }
 
     fn spawn_slots(&self, local: &Rc<Local>) {
-        for index in 0..local.slots.len() {
-            drop(self.runtime.spawn_local(slot::run(local.clone(), index)));
+        let http2 = local.shared.prepared.plan.is_http2();
+        for index in 0..local.connections {
+            if http2 {
+                drop(self.runtime.spawn_local(h2::run(local.clone(), index)));
+            } else {
+                drop(self.runtime.spawn_local(slot::run(local.clone(), index)));
+            }
         }
     }
 

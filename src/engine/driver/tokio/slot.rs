@@ -55,8 +55,8 @@ pub(super) async fn run(local: Rc<Local>, index: usize) {
     pending::<()>().await;
 }
 
-/// Tells the thread when a slot's task panics.
-struct Alarm(Rc<Local>);
+/// Tells the thread when a connection's task panics.
+pub(super) struct Alarm(pub(super) Rc<Local>);
 
 impl Drop for Alarm {
     fn drop(&mut self) {
@@ -227,7 +227,7 @@ impl Slot {
     /// Waits longer after each refusal.
     async fn back_off(&mut self) {
         let local = self.local.clone();
-        let pause = back_off(self.refusals, local.slots.len());
+        let pause = back_off(self.refusals, local.connections);
         self.refusals += 1;
         local.slots.arm(self.index, local.now() + pause);
         poll_fn(|_| {

@@ -38,10 +38,6 @@ impl Slots {
         }
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.deadlines.len()
-    }
-
     /// Remembers how to wake slot `index`; its task keeps one waker for life.
     pub(super) fn enter(&self, index: usize, context: &Context<'_>) {
         self.wakers.borrow_mut()[index].clone_from(context.waker());

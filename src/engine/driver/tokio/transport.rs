@@ -2,7 +2,7 @@
 
 use super::socket::Socket;
 use rustix::net::RecvFlags;
-use std::io;
+use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -36,12 +36,21 @@ impl Transport {
         buffer: &mut [u8],
     ) -> Poll<io::Result<usize>> {
         let mut buffer = ReadBuf::new(buffer);
-        let read = match self {
-            Self::Plain(stream) => Pin::new(stream).poll_read(context, &mut buffer),
-            Self::Tls(stream) => Pin::new(stream).poll_read(context, &mut buffer),
-        };
-        ready!(read)?;
+        ready!(self.poll_fill(context, &mut buffer))?;
         Poll::Ready(Ok(buffer.filled().len()))
+    }
+
+    /// As [`Self::poll_read`], behind what `buffer` holds.
+    #[inline]
+    pub(super) fn poll_fill(
+        &mut self,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self {
+            Self::Plain(stream) => Pin::new(stream).poll_read(context, buffer),
+            Self::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
+        }
     }
 
     #[inline]
@@ -85,6 +94,35 @@ impl Transport {
             Ok(_) => Idle::Bytes,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Idle::Quiet,
             Err(_) => Idle::Closed,
+        }
+    }
+
+    /// As [`Self::poll_write`], for bytes in several places.
+    #[inline]
+    pub(super) fn poll_write_vectored(
+        &mut self,
+        context: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match self {
+            Self::Plain(stream) => Pin::new(stream).poll_write_vectored(context, pieces),
+            Self::Tls(stream) => Pin::new(stream).poll_write_vectored(context, pieces),
+        }
+    }
+
+    /// Says that nothing more will be written.
+    pub(super) fn poll_shutdown(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Self::Plain(stream) => Pin::new(stream).poll_shutdown(context),
+            Self::Tls(stream) => Pin::new(stream).poll_shutdown(context),
+        }
+    }
+
+    /// What the server agreed to speak under TLS; none without TLS.
+    pub(super) fn agreed_protocol(&self) -> Option<&[u8]> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Tls(stream) => Some(stream.get_ref().1.alpn_protocol().unwrap_or_default()),
         }
     }
 

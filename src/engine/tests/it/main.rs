@@ -9,6 +9,7 @@ mod endpoints;
 mod failures;
 mod framing;
 mod handshakes;
+mod http2;
 mod latencies;
 mod requests;
 mod script;

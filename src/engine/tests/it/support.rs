@@ -223,6 +223,7 @@ fn plan_on(address: SocketAddr, driver: DriverChoice) -> Plan {
         },
         protocol: Protocol::Http1,
         connections: 1,
+        streams: 1,
         requests: Some(10),
         duration: None,
         keepalive: true,
@@ -269,6 +270,7 @@ pub(crate) fn load_until(plan: &Plan, stop: &Stop, seen: &mut dyn FnMut(&Progres
     .unwrap();
     (measured.end, measured.rows) = (done.end, done.rows);
     let name = match plan.driver {
+        _ if plan.protocol == Protocol::H2 => Some("h2"),
         DriverChoice::Uring => Some("io_uring"),
         DriverChoice::Tokio => Some("tokio"),
         DriverChoice::Auto => None,

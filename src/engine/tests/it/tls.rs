@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// A TLS server with a self-signed certificate for `localhost`. It keeps the
 /// server names it was asked for.
-fn tls_server(names: Arc<Mutex<Vec<Option<String>>>>) -> Server {
+pub(crate) fn tls_server(names: Arc<Mutex<Vec<Option<String>>>>) -> Server {
     let key = KeyPair::generate().unwrap();
     let certificate =
         CertificateParams::new(vec!["localhost".to_owned()]).unwrap().self_signed(&key).unwrap();

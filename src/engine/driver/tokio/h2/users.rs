@@ -1,0 +1,501 @@
+//! The closed-loop users of one connection slot: each makes one attempt after
+//! the other, all of them on one HTTP/2 connection. When the server gives that
+//! connection up, the attempts it has taken are ended on it while the next ones
+//! go out on a new one.
+
+use super::super::local::Local;
+use super::failure::{Progress, of_end, of_stream};
+use super::session::{Session, open};
+use super::signal::Signal;
+use super::stream::Stream;
+use crate::clock::Nanos;
+use crate::driver::failure::Failure;
+use crate::driver::pace::back_off;
+use crate::driver::talk;
+use crate::http1::Completed;
+use crate::record::Exchange;
+use benchd_model::Outcome;
+use benchd_model::recording::FirstResponse;
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+/// Looks at the signal in a row before other tasks get their turn.
+const MOST_TURNS: usize = 32;
+
+type Opening = Pin<Box<dyn Future<Output = Result<Session, Failure>>>>;
+
+/// The users of one connection slot.
+pub(super) struct Users {
+    local: Rc<Local>,
+    /// The connection among those of the thread.
+    index: usize,
+    /// Its own slot; those of its users follow.
+    slot: usize,
+    signal: Arc<Signal>,
+    waker: Waker,
+    users: Vec<User>,
+    /// Users without an attempt.
+    idle: Vec<usize>,
+    /// Users whose attempt waits for a connection or for a free stream.
+    waiting: VecDeque<usize>,
+    session: Option<Session>,
+    /// Sessions that end the streams they have and get no more.
+    draining: Vec<Session>,
+    opening: Option<Opening>,
+    /// The number of the endpoint that was connected to last.
+    endpoint: u32,
+    /// Sessions opened so far: the next route to take.
+    opened: usize,
+    /// Attempts in a row to connect that were refused.
+    refusals: u32,
+    backing_off: bool,
+    /// There is no attempt left to make.
+    exhausted: bool,
+    /// The limit on streams that the result tells of.
+    told_limit: usize,
+    /// Most streams in flight on one session.
+    most_streams: usize,
+}
+
+/// One user and its attempt.
+struct User {
+    waker: Waker,
+    /// The number of the endpoint that it is meant for.
+    endpoint: u32,
+    start: Nanos,
+    deadline: Nanos,
+    measured: bool,
+    stream: Option<Stream>,
+}
+
+impl Users {
+    /// The users of connection `index` of the thread, whose task is `task`.
+    pub(super) fn new(local: Rc<Local>, index: usize, task: &Waker) -> Self {
+        let stride = local.shared.prepared.slots_per_connection();
+        let (slot, streams) = (index * stride, stride - 1);
+        let signal = Signal::new(task, streams);
+        let timer = signal.timer_waker();
+        for slot in slot..slot + stride {
+            local.slots.enter(slot, &Context::from_waker(&timer));
+        }
+        let user = |stream| User {
+            waker: signal.stream_waker(stream),
+            endpoint: 0,
+            start: 0,
+            deadline: 0,
+            measured: false,
+            stream: None,
+        };
+        Self {
+            index,
+            slot,
+            users: (0..streams).map(user).collect(),
+            idle: (0..streams).rev().collect(),
+            waiting: VecDeque::new(),
+            session: None,
+            draining: Vec::new(),
+            opening: None,
+            endpoint: 0,
+            opened: 0,
+            refusals: 0,
+            backing_off: false,
+            exhausted: false,
+            told_limit: streams,
+            most_streams: 0,
+            waker: signal.connection_waker(),
+            signal,
+            local,
+        }
+    }
+
+    /// Opens the connection ahead of time. A failure says nothing yet: the
+    /// first attempts will meet it again and count it.
+    pub(super) async fn preconnect(&mut self) {
+        let local = self.local.clone();
+        let Ok(permit) = local.pacer.acquire().await else { return };
+        if local.shared.gauge.is_unresponsive() {
+            return;
+        }
+        match self.open().await {
+            Ok(mut session) => {
+                session.ahead = true;
+                self.session = Some(session);
+                self.signal.mark_connection();
+            }
+            Err(_) if local.slots.passed(self.slot) => local.shared.gauge.missed(),
+            Err(_) => {}
+        }
+        local.slots.disarm(self.slot);
+        drop(permit);
+    }
+
+    fn open(&mut self) -> Opening {
+        let local = self.local.clone();
+        let route = local.shared.prepared.route(local.first + self.index + self.opened);
+        self.endpoint = route.endpoint;
+        self.opened += 1;
+        local.slots.arm(self.slot, local.now() + local.timeout);
+        Box::pin(open(local, self.slot, route, self.opened))
+    }
+
+    /// Does what there is to do. Ready when no attempt is left to make and none
+    /// is in flight.
+    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        self.signal.look(true);
+        let mut polled = Poll::Pending;
+        for turn in 0.. {
+            if turn == MOST_TURNS {
+                context.waker().wake_by_ref();
+                break;
+            }
+            self.turn(context);
+            if self.exhausted && self.idle.len() == self.users.len() {
+                polled = Poll::Ready(());
+                break;
+            }
+            if !self.signal.is_set() {
+                break;
+            }
+        }
+        self.signal.look(false);
+        polled
+    }
+
+    fn turn(&mut self, context: &mut Context<'_>) {
+        if self.signal.take_timer() {
+            self.look_at_time();
+        }
+        if let Some(opening) = &mut self.opening
+            && let Poll::Ready(opened) = opening.as_mut().poll(context)
+        {
+            self.opening = None;
+            self.local.slots.disarm(self.slot);
+            self.take_opened(opened);
+        }
+        if self.signal.take_connection() {
+            self.poll_sessions();
+        }
+        for word in 0..self.signal.words() {
+            while let Some(user) = self.signal.take_stream(word) {
+                self.poll_stream(user);
+            }
+        }
+        self.draining.retain(|session| session.streams > 0);
+        let now = self.local.now();
+        self.begin_attempts(now);
+        self.send_waiting(now);
+    }
+
+    /// Ends attempts whose time has passed, and pauses.
+    fn look_at_time(&mut self) {
+        let now = self.local.now();
+        let over = self.local.window().is_some_and(|window| now >= window.end);
+        if self.backing_off && (over || self.local.slots.passed(self.slot)) {
+            self.backing_off = false;
+        }
+        for user in 0..self.users.len() {
+            if self.local.slots.passed(self.slot_of(user)) && self.is_busy(user) {
+                self.give_up(user, now);
+            }
+        }
+    }
+
+    fn slot_of(&self, user: usize) -> usize {
+        self.slot + 1 + user
+    }
+
+    fn is_busy(&self, user: usize) -> bool {
+        self.users[user].stream.is_some() || self.waiting.contains(&user)
+    }
+
+    /// The time limit of a user's attempt has passed.
+    fn give_up(&mut self, user: usize, now: Nanos) {
+        let lack = match self.users[user].stream.take() {
+            Some(mut stream) => {
+                stream.cancel();
+                let dead = |session: &mut Session| session.is_dead(stream.sent, now);
+                if self.session_of(&stream).is_some_and(dead)
+                    && self.session.as_ref().is_some_and(|s| s.number == stream.session)
+                {
+                    self.retire();
+                }
+                self.release(&stream);
+                stream.lack()
+            }
+            None => {
+                self.waiting.retain(|waiting| *waiting != user);
+                if self.session.is_some() { "no free stream" } else { "no HTTP/2 connection" }
+            }
+        };
+        let failure = Failure::too_slow(&self.local.shared, Outcome::Timeout, lack);
+        self.fail(user, &failure, now);
+    }
+
+    fn session_of(&mut self, stream: &Stream) -> Option<&mut Session> {
+        let sessions = self.session.iter_mut().chain(&mut self.draining);
+        sessions.into_iter().find(|session| session.number == stream.session)
+    }
+
+    /// One stream fewer on its session.
+    fn release(&mut self, stream: &Stream) {
+        if let Some(session) = self.session_of(stream) {
+            session.streams -= 1;
+        }
+    }
+
+    /// No more streams on the session that there is.
+    fn retire(&mut self) {
+        self.draining.extend(self.session.take());
+    }
+
+    fn take_opened(&mut self, opened: Result<Session, Failure>) {
+        match opened {
+            Ok(session) => {
+                self.refusals = 0;
+                self.session = Some(session);
+                self.signal.mark_connection();
+            }
+            Err(failure) => self.fail_waiting(&failure),
+        }
+    }
+
+    /// There is no connection for those who wait for one.
+    fn fail_waiting(&mut self, failure: &Failure) {
+        let now = self.local.now();
+        let mut measured = false;
+        while let Some(user) = self.waiting.pop_front() {
+            measured |= self.users[user].measured;
+            self.users[user].endpoint = self.endpoint;
+            self.fail(user, failure, now);
+        }
+        if failure.no_room && measured && self.local.open.get() > 0 {
+            // Others are in, and there is no room for these.
+            self.exhausted = true;
+        } else if matches!(failure.outcome, Outcome::Connect | Outcome::Local) {
+            let pause = back_off(self.refusals, self.local.connections);
+            self.refusals += 1;
+            self.backing_off = true;
+            self.local.slots.arm(self.slot, now + pause);
+        }
+    }
+
+    fn poll_sessions(&mut self) {
+        let mut context = Context::from_waker(&self.waker);
+        if let Some(session) = &mut self.session
+            && session.poll(&mut context).is_ready()
+            && let Some(session) = self.session.take()
+        {
+            self.take_lost(&session);
+        }
+        let mut context = Context::from_waker(&self.waker);
+        let is_over = |session: &mut Session| session.poll(&mut context).is_ready();
+        let ended: Vec<_> = self.draining.extract_if(.., is_over).collect();
+        for session in ended {
+            self.wake_streams(&session);
+        }
+    }
+
+    /// The session that requests go out on is over.
+    fn take_lost(&mut self, session: &Session) {
+        if !session.carried && !session.ahead {
+            let progress = Progress { sent: 0, begun: false, reused: false };
+            self.fail_waiting(&of_end(&session.seen, progress));
+        } else if session.streams == 0 {
+            let now = self.local.now();
+            let measured = self.local.window().is_some_and(|window| now >= window.start);
+            self.local.recorder.borrow_mut().idle_closed(measured);
+        }
+        self.wake_streams(session);
+    }
+
+    /// The streams of a session that is over have all failed, and will say why.
+    fn wake_streams(&self, session: &Session) {
+        for (index, user) in self.users.iter().enumerate() {
+            if user.stream.as_ref().is_some_and(|stream| stream.session == session.number) {
+                self.signal.mark_stream(index);
+            }
+        }
+    }
+
+    #[inline]
+    fn poll_stream(&mut self, index: usize) {
+        let user = &mut self.users[index];
+        let Some(stream) = &mut user.stream else { return };
+        let wants_software = self.local.recorder.borrow().wants_first_response();
+        let mut context = Context::from_waker(&user.waker);
+        let Poll::Ready(ended) = stream.poll(wants_software, &mut context) else { return };
+        let Some(stream) = user.stream.take() else { return };
+        self.release(&stream);
+        match ended {
+            Ok(completed) => self.settle(index, stream, completed),
+            Err(failure) => self.fail(index, &failure, self.local.now()),
+        }
+    }
+
+    /// Records a complete response, unless it came too late.
+    #[inline]
+    fn settle(&mut self, index: usize, stream: Stream, completed: Completed) {
+        let user = &self.users[index];
+        let done = stream.seen.read_at.get();
+        if done > user.deadline {
+            let lack = "response not complete";
+            let failure = Failure::too_slow(&self.local.shared, Outcome::Timeout, lack);
+            return self.fail(index, &failure, done);
+        }
+        let exchange = Exchange {
+            endpoint: user.endpoint,
+            start: user.start,
+            sent: stream.sent,
+            first_byte: stream.first_byte,
+            done,
+            completed,
+            reused: stream.reused,
+            kept: self.session.as_ref().is_some_and(|s| s.number == stream.session),
+        };
+        let mut recorder = self.local.recorder.borrow_mut();
+        talk::settle(user.measured, &exchange, &mut recorder, || FirstResponse {
+            software: stream.software,
+            document_bytes: completed.body,
+            tls: stream.seen.tls.borrow().clone(),
+        });
+        drop(recorder);
+        self.rest(index);
+    }
+
+    fn fail(&mut self, index: usize, failure: &Failure, now: Nanos) {
+        let user = &self.users[index];
+        let mut recorder = self.local.recorder.borrow_mut();
+        if user.measured {
+            let (outcome, reason) = (failure.outcome, &*failure.reason);
+            recorder.failed(user.endpoint, outcome, reason, user.start, now);
+        } else {
+            recorder.warmed_up(failure.outcome);
+        }
+        drop(recorder);
+        self.rest(index);
+    }
+
+    fn rest(&mut self, index: usize) {
+        self.local.slots.land(self.slot_of(index));
+        self.idle.push(index);
+    }
+
+    /// Begins as many attempts as there are users for them and streams.
+    #[inline]
+    fn begin_attempts(&mut self, now: Nanos) {
+        let Some(window) = self.local.window() else { return };
+        self.exhausted |= now >= window.end;
+        while !self.exhausted && !self.backing_off && self.has_room() {
+            let Some(&index) = self.idle.last() else { return };
+            let measured = now >= window.start;
+            if measured && !self.local.budget.take() {
+                self.exhausted = true;
+                return;
+            }
+            self.idle.pop();
+            let deadline = now.saturating_add(self.local.timeout);
+            self.local.slots.take_off(self.slot_of(index), measured, deadline);
+            let user = &mut self.users[index];
+            (user.start, user.deadline, user.measured) = (now, deadline, measured);
+            user.endpoint = self.endpoint;
+            self.waiting.push_back(index);
+        }
+    }
+
+    /// True unless one more attempt would have to wait for a stream. Where the
+    /// server allows none at all, one attempt waits, and tells.
+    #[inline]
+    fn has_room(&mut self) -> bool {
+        let Some(session) = &self.session else { return true };
+        let limit = session.limit;
+        if session.streams + self.waiting.len() < limit.max(1) {
+            return true;
+        }
+        if limit < self.told_limit && !self.idle.is_empty() {
+            self.tell_limit(limit);
+        }
+        false
+    }
+
+    #[cold]
+    fn tell_limit(&mut self, limit: usize) {
+        self.told_limit = limit;
+        let streams = self.users.len();
+        self.local.recorder.borrow_mut().note(format!(
+            "the server allows at most {limit} concurrent streams on a connection \
+             (SETTINGS_MAX_CONCURRENT_STREAMS): no more of the {streams} asked for were used"
+        ));
+    }
+
+    /// Sends what waits, as far as there is a connection with a free stream.
+    #[inline]
+    fn send_waiting(&mut self, now: Nanos) {
+        while !self.waiting.is_empty() {
+            let Some(session) = &mut self.session else { return self.connect() };
+            match session.sender.poll_ready(&mut Context::from_waker(&self.waker)) {
+                Poll::Pending => return,
+                Poll::Ready(Err(error)) => self.part(&error),
+                Poll::Ready(Ok(())) => match self.send_on_session(now) {
+                    Ok(()) => break,
+                    Err(error) => self.part(&error),
+                },
+            }
+        }
+        self.count_streams();
+    }
+
+    /// Sends on a session that takes requests, up to the limit on its streams.
+    #[inline]
+    fn send_on_session(&mut self, now: Nanos) -> Result<(), h2::Error> {
+        let local = self.local.clone();
+        let Some(request) = &local.shared.prepared.http2 else { return Ok(()) };
+        while let Some(&index) = self.waiting.front()
+            && let Some(session) = &mut self.session
+            && session.streams < session.limit
+        {
+            let stream = Stream::open(session, request, now)?;
+            self.waiting.pop_front();
+            self.users[index].endpoint = session.endpoint;
+            self.users[index].stream = Some(stream);
+            self.signal.mark_connection();
+            if !request.body.is_empty() {
+                self.signal.mark_stream(index);
+            }
+            // A waker is left with the stream on its first poll.
+            self.poll_stream(index);
+        }
+        Ok(())
+    }
+
+    fn count_streams(&mut self) {
+        let streams = self.session.as_ref().map_or(0, |session| session.streams);
+        if streams > self.most_streams {
+            self.most_streams = streams;
+            self.local.shared.gauge.streams(u32::try_from(streams).unwrap_or(u32::MAX));
+        }
+    }
+
+    fn connect(&mut self) {
+        if self.opening.is_none() && !self.backing_off {
+            self.opening = Some(self.open());
+            // It is polled by the next turn.
+            self.signal.mark_connection();
+        }
+    }
+
+    /// The session takes no more requests: because of GOAWAY, or because its
+    /// stream numbers are used up. One that never took any is a failure of
+    /// those it was opened for.
+    fn part(&mut self, error: &h2::Error) {
+        let Some(session) = self.session.take() else { return };
+        if !session.carried && !session.ahead {
+            let progress = Progress { sent: 0, begun: false, reused: false };
+            let failure = of_stream(error, &session.seen, progress);
+            self.fail_waiting(&failure);
+        }
+        self.draining.push(session);
+    }
+}

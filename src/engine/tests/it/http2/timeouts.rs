@@ -1,0 +1,114 @@
+//! Time limits: of a request, of its body, of a connection.
+
+use super::frames::{DATA, END_HEADERS, HEADERS, OK, PING, RST_STREAM, greeting, load_http2};
+use benchd_model::Outcome;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+const CANCEL: [u8; 4] = [0, 0, 0, 8];
+
+#[test]
+fn a_slow_request_is_cancelled_and_its_connection_kept() {
+    let cancelled = Arc::new(AtomicUsize::new(0));
+    let count = cancelled.clone();
+    // Every third request is never answered.
+    let server = greeting(move |mut http2| {
+        let mut number = 0;
+        while let Some(frame) = http2.frame() {
+            match frame.kind {
+                HEADERS => {
+                    number += 1;
+                    if number % 3 > 0 {
+                        http2.answer(frame.stream, b"hello");
+                    }
+                }
+                RST_STREAM if frame.payload == CANCEL => {
+                    count.fetch_add(1, Ordering::SeqCst);
+                }
+                PING => http2.send(PING, 1, 0, &frame.payload),
+                _ => {}
+            }
+        }
+    });
+    let run = load_http2(server.address, |plan| {
+        plan.timeout = Duration::from_millis(150);
+        plan.requests = Some(12);
+    });
+    assert_eq!((run.of(Outcome::Ok), run.of(Outcome::Timeout)), (8, 4), "{}", run.reasons());
+    assert_eq!(run.reasons(), r#"{"no response within 150ms": 4}"#);
+    assert_eq!((run.opened(), run.total.failed.max_us()), (1, Some(150_000)));
+    // The last one may end with the run.
+    assert!(cancelled.load(Ordering::SeqCst) >= 3);
+}
+
+#[test]
+fn a_response_that_stalls_times_out_too() {
+    let server = greeting(|mut http2| {
+        while let Some(frame) = http2.frame() {
+            match frame.kind {
+                HEADERS => {
+                    http2.send(HEADERS, END_HEADERS, frame.stream, OK);
+                    http2.send(DATA, 0, frame.stream, b"half");
+                }
+                PING => http2.send(PING, 1, 0, &frame.payload),
+                _ => {}
+            }
+        }
+    });
+    let run = load_http2(server.address, |plan| {
+        (plan.streams, plan.requests) = (4, Some(12));
+        plan.timeout = Duration::from_millis(100);
+    });
+    run.all(Outcome::Timeout, 12);
+    assert_eq!(run.reasons(), r#"{"response not complete within 100ms": 12}"#);
+    assert_eq!((run.opened(), run.total.bytes.body), (1, 0));
+}
+
+#[test]
+fn a_dead_connection_is_replaced() {
+    // The first connection falls silent, PING included; others answer.
+    let server = greeting(|http2| match http2.peer.number {
+        0 => http2.hold(),
+        _ => http2.answer_all(b"hello"),
+    });
+    let run = load_http2(server.address, |plan| {
+        (plan.streams, plan.requests) = (2, Some(20));
+        plan.timeout = Duration::from_millis(100);
+    });
+    // Its users ask twice before they give it up.
+    assert_eq!((run.of(Outcome::Timeout), run.of(Outcome::Ok)), (4, 16), "{}", run.reasons());
+    assert_eq!(run.opened(), 2);
+}
+
+#[test]
+fn a_server_that_is_slow_and_alive_keeps_its_connection() {
+    let server = greeting(|mut http2| {
+        while let Some(frame) = http2.frame() {
+            if frame.kind == PING {
+                http2.send(PING, 1, 0, &frame.payload);
+            }
+        }
+    });
+    let run = load_http2(server.address, |plan| {
+        plan.requests = Some(6);
+        plan.timeout = Duration::from_millis(60);
+    });
+    run.all(Outcome::Timeout, 6);
+    assert_eq!(run.opened(), 1);
+}
+
+#[test]
+fn a_body_that_no_window_lets_out_times_out() {
+    let server = greeting(|http2| http2.hold());
+    let run = load_http2(server.address, |plan| {
+        plan.request.method = "POST".into();
+        plan.request.body = vec![b'x'; 1 << 20];
+        plan.timeout = Duration::from_millis(150);
+        plan.requests = Some(2);
+    });
+    run.all(Outcome::Timeout, 2);
+    assert_eq!(run.reasons(), r#"{"request not fully sent within 150ms": 2}"#);
+    // What the initial window of the connection lets out, and not more.
+    assert!((65_535..70_000).contains(&run.total.bytes.sent), "{}", run.total.bytes.sent);
+}
