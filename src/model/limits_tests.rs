@@ -50,8 +50,8 @@ fn connections_that_rested_leave_the_server_without_work() {
 #[test]
 fn each_stream_counts_as_a_connection_does() {
     let streams = LoadSpec { streams: 2, ..load() };
-    let idle = |load| signs(&[second(1.0, 0.5)], load, 1)[0].idle.unwrap();
-    assert!(idle(&load()) < 0.01 && (0.49..0.51).contains(&idle(&streams)));
+    let idle = |load: LoadSpec| signs(&[second(1.0, 0.5)], &load, 1)[0].idle.unwrap();
+    assert!(idle(load()) < 0.01 && (0.49..0.51).contains(&idle(streams)));
 }
 
 #[test]
