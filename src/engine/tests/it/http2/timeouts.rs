@@ -74,11 +74,13 @@ fn a_dead_connection_is_replaced() {
     });
     let run = load_http2(server.address, |plan| {
         (plan.streams, plan.requests) = (2, Some(20));
-        plan.timeout = Duration::from_millis(100);
+        plan.timeout = Duration::from_millis(300);
     });
-    // Its users ask twice before they give it up.
-    assert_eq!((run.of(Outcome::Timeout), run.of(Outcome::Ok)), (4, 16), "{}", run.reasons());
-    assert_eq!(run.opened(), 2);
+    // Its two users ask twice before they give it up, once more when the ACK
+    // of our SETTINGS came behind their first requests.
+    let timeouts = run.of(Outcome::Timeout);
+    assert!(timeouts == 4 || timeouts == 6, "{}", run.reasons());
+    assert_eq!((run.of(Outcome::Ok), run.opened()), (20 - timeouts, 2));
 }
 
 #[test]
