@@ -129,13 +129,24 @@ pub(crate) struct LoadArgs {
     /// How long, such as 30s [default: 10s unless -n is given]
     #[arg(short = 'd', long, env = "BENCHD_DURATION", value_name = "TIME")]
     pub(crate) duration: Option<String>,
+    /// Requests per second, whatever the answers do (an open loop)
+    #[arg(long, env = "BENCHD_RATE", value_name = "N", value_parser = rate)]
+    pub(crate) rate: Option<Number>,
+    /// How a rate's requests lie in time: constant or poisson [default: constant]
+    #[arg(long, env = "BENCHD_ARRIVALS", value_name = "HOW")]
+    pub(crate) arrivals: Option<String>,
+    /// Requests of a rate that may wait for a free connection, before further ones
+    /// are dropped [default: what comes due within --timeout]
+    #[arg(long, env = "BENCHD_MAX_QUEUED", value_name = "N", value_parser = number)]
+    pub(crate) max_queued: Option<Number>,
     /// Open a connection for each request
     #[arg(long, env = "BENCHD_NO_KEEPALIVE")]
     pub(crate) no_keepalive: bool,
     /// Load before the measuring window that enters no figure
     #[arg(long, env = "BENCHD_WARMUP", value_name = "TIME")]
     pub(crate) warmup: Option<String>,
-    /// Time limit of one request, connecting included [default: 30s]
+    /// Time limit of one request, connecting included; at a rate it counts from the
+    /// intended start [default: 30s]
     #[arg(long, env = "BENCHD_TIMEOUT", value_name = "TIME")]
     pub(crate) timeout: Option<String>,
     /// Generator threads [default: 1]
@@ -278,4 +289,10 @@ pub(crate) struct MetricsArgs {
 fn number(text: &str) -> Result<Number, String> {
     let whole = text.parse::<u64>().map(Number::from);
     whole.or_else(|_| text.parse::<Number>()).map_err(|_| "write a whole number".to_owned())
+}
+
+/// As `number`, for what need not be whole.
+fn rate(text: &str) -> Result<Number, String> {
+    let told = "write a number of requests per second, such as 1000 or 0.5";
+    number(text).map_err(|_| told.to_owned())
 }

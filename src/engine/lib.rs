@@ -5,8 +5,9 @@
 //! exactly one [`benchd_model::Outcome`], and nothing is retried unseen.
 //!
 //! Map: `plan` is what goes in, `run` coordinates the threads, `driver` moves
-//! bytes, `http1` decides what the bytes mean (for HTTP/2 the h2 crate does), `budget` says who may send how
-//! many, `record` keeps the figures. The crate knows no database and no web
+//! bytes, `http1` decides what the bytes mean (for HTTP/2 the h2 crate does),
+//! `budget` says who may send how many, `schedule` when an open loop sends,
+//! `record` keeps the figures. The crate knows no database and no web
 //! server.
 
 mod budget;
@@ -20,6 +21,7 @@ mod plan;
 mod prepared;
 mod record;
 mod run;
+mod schedule;
 mod shared;
 mod stop;
 mod tls;
@@ -32,7 +34,7 @@ pub mod fuzzing {
     pub use crate::http1::fate::{Fate, Request, fate};
 }
 
-pub use plan::{DRIVER_VARIABLE, DriverChoice, HeaderDefaults, Plan, PlanError, RequestPlan};
+pub use plan::{DRIVER_VARIABLE, DriverChoice, HeaderDefaults, Plan, PlanError, Rate, RequestPlan};
 pub use record::Row;
 pub use run::{EngineError, Progress, Run, run};
 pub use stop::Stop;

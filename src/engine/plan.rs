@@ -5,7 +5,7 @@ use crate::endpoint::Endpoint;
 use crate::http1::is_token_byte;
 use crate::tls::TlsOptions;
 use benchd_model::JobSpec;
-use benchd_model::spec::Protocol;
+use benchd_model::spec::{Arrivals, LoadSpec, Protocol};
 use std::net::IpAddr;
 use std::time::Duration;
 use url::Url;
@@ -37,11 +37,15 @@ pub struct Plan {
     pub requests: Option<u64>,
     /// How long the measuring window is.
     pub duration: Option<Duration>,
+    /// Requests start at this rate, whatever the answers do. Without one, each
+    /// connection sends its next request when it has its answer.
+    pub rate: Option<Rate>,
     /// Keep connections open between requests.
     pub keepalive: bool,
     /// Load before the window that enters no figure but the warm-up's own.
     pub warmup: Duration,
-    /// Time limit of one request, connecting included.
+    /// Time limit of one request, connecting included; at a rate it counts from
+    /// the intended start.
     pub timeout: Duration,
     /// How long requests in flight are awaited when the window is over.
     pub grace: Duration,
@@ -57,6 +61,43 @@ pub struct Plan {
     pub keep_rows: usize,
     /// What moves the bytes.
     pub driver: DriverChoice,
+}
+
+/// The rate of an open loop: one schedule over all connections and threads.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rate {
+    /// Requests per second.
+    pub per_second: f64,
+    /// How the intended starts lie in time.
+    pub arrivals: Arrivals,
+    /// How many requests may wait for a free connection; further ones are
+    /// dropped.
+    pub max_queued: u64,
+    /// Where a Poisson process starts from: the same seed, the same starts.
+    pub seed: u64,
+}
+
+/// However long requests may take, no more of them wait unless asked for.
+const MOST_QUEUED_UNASKED: f64 = 1e6;
+
+/// Every trial and job has the same Poisson arrivals, so that two of them differ
+/// by what was measured and not by the dice.
+const SEED: u64 = 1;
+
+impl Rate {
+    /// The rate that `load` asks for, if it does. As many requests wait as come
+    /// due within their time limit, unless it says otherwise.
+    fn of(load: &LoadSpec) -> Option<Self> {
+        let per_second = load.rate?;
+        let within_timeout = (per_second * load.timeout.duration().as_secs_f64()).ceil();
+        let max_queued = load.max_queued.unwrap_or(within_timeout.min(MOST_QUEUED_UNASKED) as u64);
+        Some(Self {
+            per_second,
+            arrivals: load.arrivals.unwrap_or_default(),
+            max_queued,
+            seed: SEED,
+        })
+    }
 }
 
 /// What moves the bytes of a run.
@@ -126,7 +167,7 @@ pub enum HeaderDefaults {
 }
 
 /// Why a plan cannot be run.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PlanError {
     /// There is nowhere to connect.
     #[error("no address to connect to")]
@@ -155,6 +196,12 @@ pub enum PlanError {
     /// Neither a count nor a time ends the run.
     #[error("either requests or duration must be given")]
     Endless,
+    /// The rate is no number of requests per second.
+    #[error("{0} is no rate: requests per second are more than 0")]
+    Rate(f64),
+    /// HTTP/2 is spoken in closed loops only.
+    #[error("HTTP/2 takes no rate in this version")]
+    Http2Rate,
     /// The time limit of a request is zero.
     #[error("the timeout must be longer than zero")]
     NoTime,
@@ -204,6 +251,7 @@ impl Plan {
             streams: load.streams,
             requests: load.requests,
             duration: load.duration.map(|d| d.duration()),
+            rate: Rate::of(load),
             keepalive: load.keepalive,
             warmup: load.warmup.duration(),
             timeout,
@@ -266,6 +314,13 @@ impl Plan {
         if self.requests.is_none() && self.duration.is_none() {
             return Err(PlanError::Endless);
         }
+        let senseless = |rate: &f64| !rate.is_finite() || *rate <= 0.0;
+        if let Some(rate) = self.rate.map(|rate| rate.per_second).filter(senseless) {
+            return Err(PlanError::Rate(rate));
+        }
+        if self.rate.is_some() && self.is_http2() {
+            return Err(PlanError::Http2Rate);
+        }
         if self.timeout.is_zero() {
             return Err(PlanError::NoTime);
         }
@@ -301,8 +356,9 @@ fn is_token(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Endpoint, Plan, PlanError};
+    use super::{Endpoint, Plan, PlanError, Rate};
     use benchd_model::JobSpec;
+    use benchd_model::spec::Arrivals;
     use serde_json::json;
 
     fn plan(document: &serde_json::Value) -> Result<Plan, PlanError> {
@@ -322,6 +378,23 @@ mod tests {
         assert_eq!(plan.grace, plan.timeout);
         assert_eq!(plan.request.body, b"x");
         assert!(plan.preconnect && plan.keepalive && !plan.is_tls());
+        assert_eq!(plan.rate, None);
+    }
+
+    #[test]
+    fn as_many_requests_wait_as_come_due_within_their_time_limit() {
+        let rate = |load: serde_json::Value| {
+            plan(&json!({"target": {"url": "http://127.0.0.1/"}, "load": load}))
+                .unwrap()
+                .rate
+                .unwrap()
+        };
+        let stalled = rate(json!({"rate": 1000}));
+        assert_eq!((stalled.max_queued, stalled.arrivals), (30_000, Arrivals::Constant));
+        assert_eq!(rate(json!({"rate": 0.5, "timeout": "1s"})).max_queued, 1);
+        assert_eq!(rate(json!({"rate": 1e6, "timeout": "1h"})).max_queued, 1_000_000);
+        let asked = rate(json!({"rate": 9, "max_queued": 0, "arrivals": "poisson"}));
+        assert_eq!((asked.max_queued, asked.arrivals), (0, Arrivals::Poisson));
     }
 
     #[test]
@@ -344,6 +417,10 @@ mod tests {
         assert!(matches!(refused(&unix), PlanError::Source(..)));
         assert_eq!(refused(&|p| p.connections = 0), PlanError::NoConnections);
         assert_eq!(refused(&|p| p.duration = None), PlanError::Endless);
+        for per_second in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            let rate = Rate { per_second, arrivals: Arrivals::Constant, max_queued: 0, seed: 0 };
+            assert!(matches!(refused(&|p| p.rate = Some(rate)), PlanError::Rate(_)));
+        }
         assert!(matches!(refused(&|p| p.request.method = "G T".into()), PlanError::Method(_)));
         assert!(matches!(refused(&|p| p.request.method = "CONNECT".into()), PlanError::Method(_)));
         assert!(matches!(

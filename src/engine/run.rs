@@ -100,7 +100,11 @@ pub fn run(
     Ok(crew.sum_up())
 }
 
+/// Before an open loop begins, so that no thread is late for its first request.
+const LEAD: Nanos = 20_000_000;
+
 fn window(plan: &Plan, now: Nanos) -> Window {
+    let now = if plan.rate.is_some() { now.saturating_add(LEAD) } else { now };
     let start = now.saturating_add(nanos(plan.warmup));
     let end = plan.duration.map_or(NEVER, |length| start.saturating_add(nanos(length)));
     Window { start, end, grace_end: end.saturating_add(nanos(plan.grace)) }

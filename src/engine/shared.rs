@@ -1,14 +1,15 @@
 //! What the threads of one run share and may write. Nothing here is touched
-//! once per request.
+//! once per request, but for the schedule of an open loop.
 
 use crate::budget::Pool;
-use crate::clock::{Clock, Nanos};
+use crate::clock::{Clock, Nanos, nanos};
 use crate::descriptors::Descriptors;
 use crate::prepared::Prepared;
+use crate::schedule::{Claim, Schedule};
 use crate::stop::Stop;
 use benchd_model::recording::FirstResponse;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// A server that has let so many connects run into their time limit gets no
 /// more of them before the window: with thousands of connections to open, each
@@ -24,6 +25,7 @@ pub(crate) struct Shared {
     pub(crate) abandoned: AtomicBool,
     pub(crate) clock: Clock,
     pub(crate) pool: Option<Arc<Pool>>,
+    schedule: OnceLock<Arc<Mutex<Schedule>>>,
     pub(crate) first_response: OnceLock<FirstResponse>,
     pub(crate) gauge: Gauge,
     pub(crate) descriptors: Descriptors,
@@ -36,11 +38,24 @@ impl Shared {
             abandoned: AtomicBool::new(false),
             clock: Clock::start(),
             pool: prepared.plan.requests.map(|requests| Pool::new(requests, prepared.threads)),
+            schedule: OnceLock::new(),
             first_response: OnceLock::new(),
             gauge: Gauge::default(),
             descriptors: Descriptors::raise(),
             prepared,
         })
+    }
+
+    /// A thread's hand in the schedule of an open loop; none in a closed one.
+    pub(crate) fn claim(&self, window: Window) -> Option<Claim> {
+        let plan = &self.prepared.plan;
+        let rate = plan.rate.as_ref()?;
+        let schedule = self.schedule.get_or_init(|| {
+            let origin = window.start.saturating_sub(nanos(plan.warmup));
+            let schedule = Schedule::new(rate, origin, window, plan.requests, nanos(plan.timeout));
+            Arc::new(Mutex::new(schedule))
+        });
+        Some(Claim::new(schedule.clone()))
     }
 
     /// The run is to end now, whatever is left to do.

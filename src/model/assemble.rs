@@ -4,6 +4,7 @@
 use crate::criteria::{Criterion, CriterionOutcome, CriterionStatus, six_digits};
 use crate::environment::{Environment, HostSnapshot};
 use crate::metrics::Figures;
+use crate::rate::RateKept;
 use crate::reconcile;
 use crate::recording::{AddressCounts, EndReason};
 use crate::result::{
@@ -109,6 +110,7 @@ fn figures(evidence: &Evidence<'_>, trials: &Trials<'_>, tally: &Tally) -> RunRe
         duration_s: tally.span_s(),
         rps: per_second(tally.counts.ok, tally),
         goodput_rps: per_second(tally.good(), tally),
+        rate_achieved_ratio: RateKept::of(trials, tally).map(|kept| kept.achieved_ratio),
         error_ratio: tally.error_ratio(),
         non_2xx_ratio: (tally.counts.ok > 0)
             .then(|| tally.non_2xx() as f64 / tally.counts.ok as f64),
@@ -124,7 +126,8 @@ fn figures(evidence: &Evidence<'_>, trials: &Trials<'_>, tally: &Tally) -> RunRe
         tls_ms: tally.tls.summary(),
         ttfb_ms: tally.ttfb.summary(),
         service_ms: tally.service.summary(),
-        lateness_ms: crate::Histogram::default().summary(),
+        lateness_ms: tally.lateness.summary(),
+        dispatch_ms: tally.dispatch.summary(),
         ended: ended(trials, spec.trials, evidence.state),
         server: ServerResult {
             software: software.clone(),
@@ -163,9 +166,9 @@ fn load_result(spec: &JobSpec, trials: &Trials<'_>) -> LoadResult {
     };
     let drivers: BTreeSet<&str> = ends().map(|end| end.driver.as_str()).collect();
     LoadResult {
-        model: match spec.load.model {
-            LoadModel::Closed => "closed".to_owned(),
-        },
+        model: spec.load.model.name().to_owned(),
+        rate: spec.load.rate,
+        arrivals: spec.load.arrivals.map(|arrivals| arrivals.name().to_owned()),
         connections: spec.load.connections,
         connections_achieved: trials.iter().map(achieved).max().unwrap_or(0),
         protocol: spec.load.protocol.name().to_owned(),
@@ -232,7 +235,7 @@ fn per_second(count: u64, tally: &Tally) -> f64 {
 
 fn notes(evidence: &Evidence<'_>, trials: &Trials<'_>, result: &RunResult) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
-    if result.load.model == "closed" {
+    if evidence.spec.load.model == LoadModel::Closed {
         notes.push(
             "closed loop: a slow answer delays the next request, so the latencies omit the waiting that \
              independent users would see"

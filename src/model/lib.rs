@@ -13,6 +13,7 @@ mod limits;
 pub mod metrics;
 pub mod outcome;
 pub mod policy;
+mod rate;
 mod reconcile;
 pub mod recording;
 pub mod result;

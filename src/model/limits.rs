@@ -2,6 +2,7 @@
 //! and its host's kernel saw. Knows no documents.
 
 use crate::Tally;
+use crate::rate::kept_in;
 use crate::seconds::{Second, share};
 use crate::spec::LoadSpec;
 use crate::verdict::LimitedBy;
@@ -41,6 +42,8 @@ pub(crate) struct Signs {
     pub(crate) idle: Option<f64>,
     /// Of the segments: sent again, SYNs left out.
     pub(crate) lost: Option<f64>,
+    /// An open loop kept its rate.
+    pub(crate) kept_rate: Option<bool>,
 }
 
 impl Signs {
@@ -66,6 +69,7 @@ impl Signs {
                 let sent = k.tcp_segments?;
                 (sent > 0).then(|| resent as f64 / sent as f64)
             }),
+            kept_rate: kept_in(tally),
         }
     }
 
@@ -78,6 +82,8 @@ impl Signs {
         let at_most = |sign: Option<f64>, limit| sign.is_some_and(|sign| sign <= limit);
         Some(if reaches(self.busy, NOTHING_LEFT) || reaches(self.throttled, THROTTLED) {
             LimitedBy::Generator
+        } else if self.kept_rate == Some(true) {
+            LimitedBy::Rate
         } else if reaches(self.lost, LOST) {
             LimitedBy::Network
         } else if at_most(self.busy, TIME_TO_SPARE) && at_most(self.idle, CONNECTIONS_IDLE) {
@@ -96,7 +102,10 @@ pub(crate) fn signs(seconds: &[Second], load: &LoadSpec, threads: u32) -> Vec<Si
 /// Connection time in flight of the attempts that ended in a second, in
 /// microseconds; what was cut off in it counts for all of it.
 fn in_flight_us(tally: &Tally) -> u64 {
-    let ended = tally.latency.sum_us().saturating_add(tally.failed.sum_us());
+    // What waited in an open loop occupied no connection.
+    let answered = if tally.due > 0 { &tally.service } else { &tally.latency };
+    let dropped = if tally.counts.dropped > 0 { 0 } else { tally.failed.sum_us() };
+    let ended = answered.sum_us().saturating_add(dropped);
     ended.saturating_add(tally.counts.aborted.saturating_mul(tally.span_us))
 }
 

@@ -74,10 +74,12 @@ const SCALARS: &[Scalar] = scalars! {
     "goodput_rps" "1/s" Higher "complete responses with an expected status, per second" |r| measured(r, r.goodput_rps);
     "error_ratio" "ratio" Lower "share of attempts without an expected answer, aborted ones left out" |r| r.error_ratio;
     "non_2xx_ratio" "ratio" Lower "share of complete responses whose status is not 2xx" |r| r.non_2xx_ratio;
+    "rate_achieved_ratio" "ratio" Higher "open loop: share of the requests that came due which were begun while the schedule lasted" |r| r.rate_achieved_ratio;
     "issued" "requests" Neither "attempts made" |r| Some(r.counts.issued as f64);
     "ok" "requests" Higher "complete responses, whatever their status" |r| Some(r.counts.ok as f64);
     "failures" "requests" Lower "failed attempts of every class" |r| Some(r.counts.failures() as f64);
     "timeouts" "requests" Lower "attempts past their time limit" |r| Some(r.counts.timeout as f64);
+    "dropped" "requests" Lower "open loop: requests that came due and were never sent, for want of a free connection" |r| Some(r.counts.dropped as f64);
     "aborted" "requests" Neither "attempts in flight when the run ended" |r| Some(r.counts.aborted as f64);
     "duration_s" "s" Neither "length of the measuring window over all trials" |r| Some(r.duration_s);
     "received_bytes" "bytes" Neither "bytes received, heads included" |r| Some(r.bytes.received as f64);
@@ -112,6 +114,8 @@ const DISTRIBUTIONS: &[Distribution] = distributions! {
     "ttfb" "request sent to the first byte" |t| t.ttfb.clone();
     "connect" "TCP connect" |t| t.connect.clone();
     "tls" "TLS handshake" |t| t.tls.clone();
+    "lateness" "open loop: intended start to request sent" |t| t.lateness.clone();
+    "dispatch" "open loop: the generator's own part of lateness" |t| t.dispatch.clone();
 };
 
 /// Every metric that criteria may name.
@@ -190,6 +194,8 @@ pub fn of_result(name: &str, result: &RunResult) -> Option<f64> {
         "ttfb" => &result.ttfb_ms,
         "connect" => &result.connect_ms,
         "tls" => &result.tls_ms,
+        "lateness" => &result.lateness_ms,
+        "dispatch" => &result.dispatch_ms,
         _ => return None,
     };
     statistic.of_summary(summary)

@@ -1,14 +1,15 @@
 //! Who may be loaded. Default deny: loopback only, until a target is
 //! registered; link-local and metadata addresses never.
 
-use crate::spec::{TargetSpec, TlsSpec};
+use crate::FieldError;
+use crate::spec::{LoadSpec, TargetSpec, TlsSpec};
 use ipnet::IpNet;
 use serde::Deserialize;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use url::Url;
 
 /// A target as `benchd.toml` registers it (`[[targets]]`).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RegisteredTarget {
     /// The name jobs may use instead of a URL.
@@ -31,6 +32,9 @@ pub struct RegisteredTarget {
     /// How its TLS is spoken.
     #[serde(default)]
     pub tls: TlsSpec,
+    /// The most requests per second a job may make. Closed loops, whose rate
+    /// nobody knows before, are refused where there is such a limit.
+    pub max_rate: Option<f64>,
 }
 
 impl RegisteredTarget {
@@ -50,7 +54,7 @@ impl RegisteredTarget {
 }
 
 /// All rules of one service.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct TargetPolicy {
     /// The registered targets.
     pub targets: Vec<RegisteredTarget>,
@@ -109,11 +113,46 @@ impl TargetPolicy {
     /// The connection limit for `target`, when its entry has one.
     #[must_use]
     pub fn max_connections(&self, target: &TargetSpec) -> Option<u32> {
-        let entry = match &target.unix_socket {
+        self.entry_of(target).and_then(|entry| entry.max_connections)
+    }
+
+    /// The limit of requests per second for `target`, when its entry has one.
+    #[must_use]
+    pub fn max_rate(&self, target: &TargetSpec) -> Option<f64> {
+        self.entry_of(target).and_then(|entry| entry.max_rate)
+    }
+
+    /// Which field of `load` asks for more than `target` may be loaded with, and
+    /// why.
+    #[must_use]
+    pub fn over_limit(&self, target: &TargetSpec, load: &LoadSpec) -> Option<FieldError> {
+        let refuse = |pointer: &str, detail: String| {
+            Some(FieldError { pointer: pointer.to_owned(), detail })
+        };
+        if let Some(most) = self.max_connections(target).filter(|most| load.connections > *most) {
+            let asked = load.connections;
+            return refuse(
+                "/load/connections",
+                format!(
+                    "{asked} connections are too many: this target may be loaded with at most {most}"
+                ),
+            );
+        }
+        let most = self.max_rate(target)?;
+        let limit = format!("this target may be loaded with at most {most} requests per second");
+        match load.rate {
+            Some(rate) if rate <= most => None,
+            Some(rate) => refuse("/load/rate", format!("{rate} is too many: {limit}")),
+            None => refuse("/load/rate", format!("is missing: {limit}, so give a load.rate")),
+        }
+    }
+
+    /// The entry whose rules hold for `target`.
+    fn entry_of(&self, target: &TargetSpec) -> Option<&RegisteredTarget> {
+        match &target.unix_socket {
             Some(path) => self.entry_for_socket(path),
             None => self.entry_for(&Url::parse(&target.url).ok()?),
-        };
-        entry.and_then(|entry| entry.max_connections)
+        }
     }
 
     fn check_all(&self, url: &Url, addresses: &[IpAddr], origin: Origin) -> Result<(), Refusal> {
@@ -254,6 +293,7 @@ fn is_private(address: IpAddr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{RegisteredTarget, TargetPolicy, TargetSpec};
+    use crate::spec::LoadSpec;
     use url::Url;
 
     fn check(policy: &TargetPolicy, url: &str, address: &str) -> Result<(), String> {
@@ -357,6 +397,25 @@ mod tests {
         assert!(check(&listed, "http://shop.internal:9090/", "10.1.2.3").is_err());
         assert!(check(&listed, "https://shop.internal:8080/", "10.1.2.3").is_err());
         assert!(check(&registered("http://shop/", &[]), "http://shop/", "93.184.216.34").is_ok());
+    }
+
+    #[test]
+    fn a_limit_refuses_more_and_a_limited_rate_every_load_without_one() {
+        let mut policy = registered("http://shop/", &[]);
+        let at = |url: &str| TargetSpec { url: url.to_owned(), ..TargetSpec::default() };
+        let over = |policy: &TargetPolicy, connections, rate| {
+            let load = LoadSpec { connections, rate, ..LoadSpec::default() };
+            policy.over_limit(&at("http://shop/cart"), &load).map(|error| format!("{error}"))
+        };
+        assert_eq!(over(&policy, 1000, None), None);
+        policy.targets[0].max_connections = Some(10);
+        assert_eq!(over(&policy, 10, None), None);
+        assert!(over(&policy, 11, None).unwrap().contains("/load/connections: 11"));
+        policy.targets[0].max_rate = Some(99.5);
+        assert_eq!(over(&policy, 10, Some(99.5)), None);
+        assert!(over(&policy, 10, Some(100.0)).unwrap().contains("/load/rate: 100 is too many"));
+        assert!(over(&policy, 10, None).unwrap().contains("give a load.rate"));
+        assert_eq!(policy.over_limit(&at("http://other/"), &LoadSpec::default()), None);
     }
 
     #[test]

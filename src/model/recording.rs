@@ -87,8 +87,25 @@ pub struct Tally {
     pub connect: Histogram,
     /// TLS handshakes that succeeded.
     pub tls: Histogram,
-    /// Start to end of failed attempts; timeouts stand at their limit.
+    /// Start to end of failed attempts; timeouts, and what was dropped and so never
+    /// answered, stand at the time limit.
     pub failed: Histogram,
+    /// Requests of an open loop that came due; all but those are `begun`,
+    /// `dropped` or still waiting.
+    #[serde(default)]
+    pub due: u64,
+    /// Requests of an open loop that the generator turned to while the window
+    /// lasted, whatever became of them.
+    #[serde(default)]
+    pub begun: u64,
+    /// Sent − intended start, of every request sent; open loop only. It holds the
+    /// wait for a free connection, and connecting where there was none.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    pub lateness: Histogram,
+    /// The generator's own part of lateness: from when a request was due and a
+    /// connection free for it until the generator turned to it. Open loop only.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    pub dispatch: Histogram,
     /// CPU time of the generator threads, in microseconds.
     pub generator_cpu_us: u64,
     /// Time generator threads waited for a processor, in microseconds.
@@ -130,6 +147,10 @@ impl Tally {
         self.connect.merge(&other.connect);
         self.tls.merge(&other.tls);
         self.failed.merge(&other.failed);
+        self.due += other.due;
+        self.begun += other.begun;
+        self.lateness.merge(&other.lateness);
+        self.dispatch.merge(&other.dispatch);
         self.generator_cpu_us += other.generator_cpu_us;
         self.generator_wait_us += other.generator_wait_us;
     }
@@ -143,6 +164,8 @@ impl Tally {
             &mut self.connect,
             &mut self.tls,
             &mut self.failed,
+            &mut self.lateness,
+            &mut self.dispatch,
         ] {
             histogram.compact();
         }

@@ -40,6 +40,11 @@ pub struct RunResult {
     pub rps: f64,
     /// Complete responses with an expected status, per second.
     pub goodput_rps: f64,
+    /// Open loop: of the requests that came due, the share that the generator
+    /// turned to while its schedule lasted; 1 when the rate was kept. Null for a
+    /// closed loop.
+    #[serde(default)]
+    pub rate_achieved_ratio: Option<f64>,
     /// Share of attempts without an expected answer, aborted ones left out; null without attempts.
     pub error_ratio: Option<f64>,
     /// Share of complete responses whose status is not 2xx; null without responses.
@@ -60,8 +65,13 @@ pub struct RunResult {
     pub ttfb_ms: LatencySummary,
     /// Done − sent.
     pub service_ms: LatencySummary,
-    /// Sent − intended start; only an open loop has it.
+    /// Sent − intended start, the wait for a connection included; only an open loop
+    /// has it.
     pub lateness_ms: LatencySummary,
+    /// The generator's own part of lateness: from when a request was due and a
+    /// connection free for it until it was begun; only an open loop has it.
+    #[serde(default)]
+    pub dispatch_ms: LatencySummary,
     /// Why the run ended.
     pub ended: EndReason,
     /// What the server is and what it counted.
@@ -85,6 +95,12 @@ pub struct RunResult {
 pub struct LoadResult {
     /// `closed` or `open`.
     pub model: String,
+    /// Requests per second asked for; null for a closed loop.
+    #[serde(default)]
+    pub rate: Option<f64>,
+    /// `constant` or `poisson`; null for a closed loop.
+    #[serde(default)]
+    pub arrivals: Option<String>,
     /// Connections asked for.
     pub connections: u32,
     /// Connections open at the same time, at most.

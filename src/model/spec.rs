@@ -3,6 +3,7 @@
 
 mod addresses;
 mod fields;
+mod pace;
 mod parse;
 mod target;
 mod tls;
@@ -16,6 +17,7 @@ use url::{Host, Url};
 use utoipa::ToSchema;
 
 pub use addresses::check_unix_socket;
+pub use pace::{Arrivals, LoadModel};
 pub use parse::{MAX_CONNECTIONS, MAX_STREAMS, MAX_THREADS, MAX_TRIALS};
 pub use tls::{TlsSpec, TlsVersion, certificates};
 
@@ -138,15 +140,6 @@ pub struct RequestSpec {
     pub expect_status: Vec<String>,
 }
 
-/// Closed or open.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum LoadModel {
-    /// Each connection sends its next request when it has its answer.
-    #[default]
-    Closed,
-}
-
 /// The protocol spoken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -176,9 +169,24 @@ impl Protocol {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoadSpec {
-    /// The load model.
+    /// The load model; `open` when only a `rate` is given.
     #[serde(default)]
     pub model: LoadModel,
+    /// Requests per second over all connections and threads; only with the open
+    /// model, which needs it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 0.001, maximum = 1_000_000, example = json!(null))]
+    pub rate: Option<f64>,
+    /// How the intended starts of an open loop lie in time; `constant` when not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = json!(null))]
+    pub arrivals: Option<Arrivals>,
+    /// How many requests of an open loop may wait for a connection; further ones
+    /// are `dropped`. When not given, as many as come due within `timeout`, at
+    /// most 1,000,000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(maximum = 10_000_000, example = json!(null))]
+    pub max_queued: Option<u64>,
     /// Connections, each with one request at a time, or with `streams` of them.
     #[serde(default = "fifty")]
     #[schema(default = 50, minimum = 1, maximum = 100_000)]
@@ -200,7 +208,9 @@ pub struct LoadSpec {
     #[serde(default)]
     #[schema(value_type = String, default = "0s", example = "2s")]
     pub warmup: Span,
-    /// Time limit of one request, connecting included.
+    /// Time limit of one request, connecting included. In an open loop it counts
+    /// from the intended start: a request that has waited so long for a connection
+    /// is `dropped`.
     #[serde(default = "thirty_seconds")]
     #[schema(value_type = String, default = "30s")]
     pub timeout: Span,
@@ -250,6 +260,9 @@ impl Default for LoadSpec {
     fn default() -> Self {
         Self {
             model: LoadModel::Closed,
+            rate: None,
+            arrivals: None,
+            max_queued: None,
             connections: fifty(),
             requests: None,
             duration: Some(Span::from_secs(10)),

@@ -78,6 +78,12 @@ pub struct TimelineRow {
     pub nginx_requests_per_s: Option<f64>,
     /// Connections accepted and dropped for want of a slot, in this second.
     pub nginx_dropped: Option<u64>,
+    /// Open loop: requests dropped for want of a free connection.
+    #[serde(default)]
+    pub dropped: Option<u64>,
+    /// Open loop: 99th percentile of sent − intended start.
+    #[serde(default)]
+    pub lateness_p99_ms: Option<f64>,
 }
 
 /// The rows of every trial of a job with that `load`, in order.
@@ -145,6 +151,7 @@ fn row(
     let per_second = |count: u64| {
         if span_s > 0.0 { count as f64 / span_s } else { 0.0 }
     };
+    let is_open = tally.due > 0 || tally.counts.dropped > 0 || !tally.lateness.is_empty();
     let percentile = |p| tally.latency.percentile_us(p).map(|us| us as f64 / 1000.0);
     TimelineRow {
         time,
@@ -176,6 +183,8 @@ fn row(
         nginx_accepts_per_s: nginx.accepts_per_s,
         nginx_requests_per_s: nginx.requests_per_s,
         nginx_dropped: nginx.dropped,
+        dropped: is_open.then_some(tally.counts.dropped),
+        lateness_p99_ms: tally.lateness.percentile_us(99.0).map(|us| us as f64 / 1000.0),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::assemble::{Evidence, Trials};
 use crate::limits::{Limits, Signs, THROTTLED, signs};
+use crate::rate::RateKept;
 use crate::reconcile;
 use crate::recording::EndReason;
 use crate::result::{RunResult, TrialResult};
@@ -51,10 +52,14 @@ pub(crate) fn validity(
         .filter(|limits| limits.limited_by() == LimitedBy::Generator)
         .max_by(|a, b| generator_share(a).total_cmp(&generator_share(b)));
     reasons.extend(spoiled.map(|limits| reason(limits, evidence, result)));
+    let rate = RateKept::of(trials, tally);
+    reasons.extend(rate.and_then(|rate| rate.reason(result)));
     let reconciled = reconcile::check(result, trials);
     reasons.extend(reconciled.reasons(FOREIGN_TOLERATED));
     let limited_by = if spoiled.is_some() || tally.counts.local > 0 {
         LimitedBy::Generator
+    } else if let Some(rate) = rate {
+        rate.limited_by()
     } else {
         Limits::all(judged().map(|(_, limits)| limits)).limited_by()
     };

@@ -58,14 +58,18 @@ pub struct AbReport {
     pub variable_length: bool,
     /// Connections.
     pub concurrency: u32,
+    /// Requests per second asked for; `None` in ab's own closed loop.
+    pub rate: Option<f64>,
     /// Requests asked for; `None` when only time ends the run.
     pub requests: Option<u64>,
     /// Length of the measuring window in microseconds.
     pub time_us: u64,
     /// Complete responses, whatever their status.
     pub complete: u64,
-    /// Requests that found no connection: connect, tls, local.
+    /// Requests that found no connection: connect, tls, local, dropped.
     pub failed_connect: u64,
+    /// Of them, those that were never sent for want of a free connection.
+    pub dropped: u64,
     /// Requests that were reset or timed out.
     pub failed_receive: u64,
     /// Responses cut short.
@@ -118,10 +122,12 @@ impl AbReport {
             document_bytes: first.map_or(0, |f| f.document_bytes),
             variable_length: false,
             concurrency: spec.load.connections.saturating_mul(streams),
+            rate: spec.load.rate,
             requests: spec.load.requests,
             time_us: tally.span_us,
             complete: counts.ok,
-            failed_connect: counts.connect + counts.tls + counts.local,
+            failed_connect: counts.connect + counts.tls + counts.local + counts.dropped,
+            dropped: counts.dropped,
             failed_receive: counts.reset + counts.timeout,
             truncated: counts.truncated,
             length_differs: tally.length_differs,

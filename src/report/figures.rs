@@ -1,5 +1,6 @@
 //! Figures as people read them: thousands grouped, units beside, short.
 
+use benchd_model::RunResult;
 use benchd_model::criteria::six_digits;
 use benchd_model::result::LoadResult;
 
@@ -33,6 +34,28 @@ pub(crate) fn protocol(load: &LoadResult) -> String {
 /// A rate per second, with a decimal while it is small.
 pub(crate) fn rate(value: f64) -> String {
     if value.abs() < 1000.0 { format!("{value:.1}") } else { count(value.round() as u64) }
+}
+
+/// How requests are offered: `closed loop`, or `open loop at 1,000/s (constant)`.
+pub(crate) fn offered(load: &LoadResult) -> String {
+    let Some(asked) = load.rate else { return format!("{} loop", load.model) };
+    let arrivals = load.arrivals.as_deref().unwrap_or("constant");
+    format!("{} loop at {}/s ({arrivals})", load.model, asked_rate(asked))
+}
+
+/// What became of an open loop's rate; nothing in a closed one.
+pub(crate) fn rate_kept(result: &RunResult) -> Option<String> {
+    let asked = asked_rate(result.load.rate?);
+    Some(format!(
+        "{asked}/s asked, {} achieved, {} dropped",
+        percent(result.rate_achieved_ratio),
+        count(result.counts.dropped)
+    ))
+}
+
+/// A rate as it was written, its thousands grouped when it is whole.
+fn asked_rate(asked: f64) -> String {
+    if asked.fract() == 0.0 { count(asked as u64) } else { asked.to_string() }
 }
 
 /// A ratio in percent; a share that is not nothing never reads as nothing.

@@ -3,7 +3,9 @@
 //! written and makes no links, tags, code or table cells.
 
 use crate::Report;
-use crate::figures::{bytes, count, counted, millis, observed, percent, printable, protocol, rate};
+use crate::figures::{
+    bytes, count, counted, millis, observed, offered, percent, printable, protocol, rate, rate_kept,
+};
 use benchd_model::criteria::CriterionStatus;
 use benchd_model::{JobSpec, Outcome, RunResult, Verdict};
 use std::fmt::{self, Write};
@@ -81,7 +83,7 @@ fn write_figures(out: &mut String, report: &Report<'_>) -> fmt::Result {
             "load",
             format!(
                 "{}, {}, {kept}, {}",
-                load.model,
+                offered(load),
                 counted(load.connections.into(), "connection"),
                 protocol(load)
             ),
@@ -109,6 +111,15 @@ fn write_figures(out: &mut String, report: &Report<'_>) -> fmt::Result {
         ("limited by", result.validity.limited_by.name().to_owned()),
         ("received", bytes(result.bytes.received as f64)),
     ];
+    if let Some(kept) = rate_kept(result) {
+        let late = format!(
+            "p50 {} · p99 {} · max {} ms",
+            millis(result.lateness_ms.p50),
+            millis(result.lateness_ms.p99),
+            millis(result.lateness_ms.max)
+        );
+        rows.extend([("rate", kept), ("lateness", late)]);
+    }
     if let Some(software) = &result.server.software {
         rows.push(("server", code(software)));
     }

@@ -4,7 +4,9 @@
 mod layout;
 mod timeline;
 
-use crate::figures::{bytes, count, counted, millis, observed, percent, printable, protocol, rate};
+use crate::figures::{
+    bytes, count, counted, millis, observed, offered, percent, printable, protocol, rate, rate_kept,
+};
 use crate::{Report, rows};
 use benchd_model::criteria::CriterionStatus;
 use benchd_model::histogram::LatencySummary;
@@ -78,8 +80,8 @@ fn write_setting(page: &mut Page, report: &Report<'_>) {
     page.field(
         "load",
         &format!(
-            "{} loop, {} ({} at once), {kept}, {}, {} driver, {}",
-            load.model,
+            "{}, {} ({} at once), {kept}, {}, {} driver, {}",
+            offered(load),
             counted(load.connections.into(), "connection"),
             count(load.connections_achieved.into()),
             protocol(load),
@@ -136,6 +138,9 @@ fn write_figures(page: &mut Page, result: &RunResult) {
         "throughput",
         &format!("{} good responses/s, {} responses/s", rate(result.goodput_rps), rate(result.rps)),
     );
+    if let Some(kept) = rate_kept(result) {
+        page.field("rate", &kept);
+    }
     let share = |ratio, of: &str| format!("{} of the {of}", percent(ratio));
     let errors = match result.error_ratio {
         None => "no figure without requests".to_owned(),
@@ -256,6 +261,8 @@ fn write_latency(page: &mut Page, result: &RunResult) {
         ("tls", &result.tls_ms, result.tls_ms.count > 0),
         ("ttfb", &result.ttfb_ms, result.ttfb_ms.count > 0),
         ("service", &result.service_ms, result.service_ms.count > 0),
+        ("lateness", &result.lateness_ms, result.lateness_ms.count > 0),
+        ("dispatch", &result.dispatch_ms, result.dispatch_ms.count > 0),
     ] {
         if shown {
             page.row(label, &distribution(summary));

@@ -77,20 +77,15 @@ pub(crate) struct PinnedTarget {
     pub same_host: bool,
 }
 
-/// Resolves and checks the target's URL, and the number of connections to it.
+/// Resolves and checks the target's URL, and how much load it may get.
 pub(crate) async fn target(
     policy: &TargetPolicy,
     spec: &JobSpec,
 ) -> Result<PinnedTarget, ResolveError> {
     let target = &spec.target;
     let url = parse(&target.url)?;
-    if let Some(most) = policy.max_connections(target)
-        && spec.load.connections > most
-    {
-        return Err(ResolveError::Refused(Refusal(format!(
-            "{} connections are refused: this target may be loaded with at most {most}",
-            spec.load.connections
-        ))));
+    if let Some(over) = policy.over_limit(target, &spec.load) {
+        return Err(ResolveError::Refused(Refusal(over.to_string())));
     }
     if let Some(path) = &target.unix_socket {
         policy.check_unix_socket(path)?;

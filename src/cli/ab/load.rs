@@ -33,6 +33,7 @@ pub(super) struct Measured {
 /// first one that answers, as ab does.
 pub(super) fn endpoint(options: &Options, policy: &TargetPolicy) -> Result<Endpoint, Stopped> {
     let (url, host) = (&options.url, options.url.host.as_str());
+    within_limits(options, policy)?;
     if let Some(path) = &url.unix_socket {
         let refused = |refusal: Refusal| Stopped::new(REFUSED, refusal.to_string());
         policy.check_unix_socket(path).map_err(refused)?;
@@ -44,11 +45,6 @@ pub(super) fn endpoint(options: &Options, policy: &TargetPolicy) -> Result<Endpo
     let ips: Vec<IpAddr> = addresses.iter().map(SocketAddr::ip).collect();
     let refused = |why: String| Stopped::new(REFUSED, why);
     policy.check(&url.url, &ips).map_err(|refusal| refused(refusal.to_string()))?;
-    if let Some(limit) =
-        policy.max_connections(&spec(options).target).filter(|limit| options.concurrency > *limit)
-    {
-        return Err(refused(format!("{host} may be loaded with at most {limit} connections")));
-    }
     let family = |address: &SocketAddr| {
         options.source.is_none_or(|source| source.is_ipv4() == address.is_ipv4())
     };
@@ -60,6 +56,21 @@ pub(super) fn endpoint(options: &Options, policy: &TargetPolicy) -> Result<Endpo
         }
         None => unknown("it has no address".to_owned()),
     })
+}
+
+/// ab's load has a number of connections, and no rate that it could promise.
+fn within_limits(options: &Options, policy: &TargetPolicy) -> Result<(), Stopped> {
+    let (target, host) = (&spec(options).target, &options.url.host);
+    let refused = |limit: String| {
+        Err(Stopped::new(REFUSED, format!("{host} may be loaded with at most {limit}")))
+    };
+    match (policy.max_connections(target), policy.max_rate(target)) {
+        (Some(most), _) if options.concurrency > most => refused(format!("{most} connections")),
+        (_, Some(most)) => {
+            refused(format!("{most} requests per second: use benchd run --rate {most}"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A name such as `localhost` often has an address on which nobody listens.
@@ -93,6 +104,7 @@ pub(super) fn plan(options: &Options, endpoint: Endpoint) -> Plan {
         streams: 1,
         requests: Some(options.requests),
         duration: options.time_limit,
+        rate: None,
         keepalive: options.keepalive,
         warmup: Duration::ZERO,
         timeout: options.timeout,

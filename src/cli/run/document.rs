@@ -34,6 +34,11 @@ pub(super) fn build(args: &RunArgs) -> anyhow::Result<Value> {
 
 fn set_load(root: &mut Map<String, Value>, args: &LoadArgs) {
     let load = section(root, "load");
+    // A rate makes an open loop, whatever the file says.
+    put(load, "model", args.rate.is_some().then_some("open"));
+    put(load, "rate", args.rate.as_ref());
+    put(load, "arrivals", args.arrivals.as_deref());
+    put(load, "max_queued", args.max_queued.as_ref());
     put(load, "connections", args.connections.as_ref());
     put(load, "requests", args.requests.as_ref());
     put(load, "duration", args.duration.as_deref());
@@ -150,6 +155,19 @@ mod tests {
                 "trials": 3
             })
         );
+    }
+
+    #[test]
+    fn a_rate_makes_an_open_loop() {
+        assert_eq!(
+            document("benchd run http://h/ --rate 0.5 --arrivals poisson --max-queued 7").unwrap(),
+            json!({"target": {"url": "http://h/"},
+                   "load": {"model": "open", "rate": 0.5, "arrivals": "poisson", "max_queued": 7}})
+        );
+        for rate in ["NaN", "inf", "fast", ""] {
+            let refused = document(&format!("benchd run http://h/ --rate {rate}")).unwrap_err();
+            assert!(refused.to_string().contains("such as 1000 or 0.5"), "{refused}");
+        }
     }
 
     #[test]

@@ -5,9 +5,13 @@ use crate::exit::{Exit, Stop};
 use benchd_model::FieldError;
 
 /// Which flag sets which field; a field without one is named by its pointer.
-const FLAGS: [(&str, &str); 27] = [
+const FLAGS: [(&str, &str); 31] = [
     ("/load/connections", "-c"),
     ("/load/requests", "-n"),
+    ("/load/model", "--rate"),
+    ("/load/rate", "--rate"),
+    ("/load/arrivals", "--arrivals"),
+    ("/load/max_queued", "--max-queued"),
     ("/load/duration", "-d"),
     ("/load/keepalive", "--no-keepalive"),
     ("/load/warmup", "--warmup"),
@@ -36,9 +40,11 @@ const FLAGS: [(&str, &str); 27] = [
 ];
 
 /// What the document calls it, and what to type.
-const WORDS: [(&str, &str); 6] = [
+const WORDS: [(&str, &str); 8] = [
     ("load.keepalive", "--no-keepalive"),
     ("load.protocol ", "--protocol "),
+    ("load.rate", "--rate"),
+    (" load.model be \"open\"", " the job document's load.model be \"open\""),
     ("request.body", "--body-file"),
     ("{\"url\": \"", ""),
     ("\"}", ""),

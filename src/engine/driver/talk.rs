@@ -33,6 +33,8 @@ pub(super) struct Attempt {
     first_byte: Nanos,
     deadline: Nanos,
     pub(super) measured: bool,
+    /// How late the request of an open loop went out is recorded.
+    pub(super) lateness_known: bool,
     /// The whole request has gone out.
     pub(super) flushed: bool,
     /// The server has closed the connection.
@@ -45,11 +47,22 @@ pub(super) struct Attempt {
 }
 
 impl Talk {
-    /// Begins an attempt. On a kept connection the request is sent at once; a
-    /// new connection moves `sent` to when it is ready.
+    /// Begins an attempt that counts from `start` at `now`. On a kept connection
+    /// the request is sent at once; a new connection moves `sent` to when it is
+    /// ready.
     #[inline]
-    pub(super) fn begin(&mut self, start: Nanos, deadline: Nanos, measured: bool) {
-        self.attempt = Attempt { start, sent: start, deadline, measured, ..Attempt::default() };
+    pub(super) fn begin(&mut self, start: Nanos, now: Nanos, deadline: Nanos, measured: bool) {
+        self.attempt = Attempt { start, sent: now, deadline, measured, ..Attempt::default() };
+    }
+
+    /// Records how late the request of an open loop goes out, but not again when
+    /// it has to be sent anew.
+    #[inline]
+    pub(super) fn goes_out(&mut self, recorder: &mut Recorder) {
+        let attempt = &mut self.attempt;
+        if !std::mem::replace(&mut attempt.lateness_known, true) {
+            recorder.sent_late(attempt.measured, attempt.start, attempt.sent);
+        }
     }
 
     /// Forgets what a failed attempt has left.

@@ -1,6 +1,8 @@
 //! One thread's recorder: plain integers and histograms, no locks, no
 //! allocation per request. Events are filed under the second they end in.
 
+mod open_loop;
+
 use super::Row;
 use super::cpu::CpuMeter;
 use super::second::Second;
@@ -258,13 +260,17 @@ impl Recorder {
             _ => Duration::from_nanos(end.saturating_sub(start)),
         };
         self.current.tally.failed.record(lasted);
+        self.add_reason(reason, 1);
+    }
+
+    fn add_reason(&mut self, reason: &str, times: u64) {
         if let Some(count) = self.end.reasons.get_mut(reason) {
-            *count += 1;
+            *count += times;
             return;
         }
         let full = self.end.reasons.len() >= MOST_REASONS;
         let reason = if full { "other reasons" } else { reason };
-        *self.end.reasons.entry(reason.to_owned()).or_default() += 1;
+        *self.end.reasons.entry(reason.to_owned()).or_default() += times;
     }
 
     /// An attempt of the warm-up ended.

@@ -37,6 +37,9 @@ impl Second {
     pub(crate) fn is_empty(&self) -> bool {
         let tally = &self.tally;
         tally.counts.issued == 0
+            && tally.due == 0
+            && tally.begun == 0
+            && tally.lateness.is_empty()
             && tally.bytes == Default::default()
             && tally.connections == Default::default()
             && tally.connect.is_empty()

@@ -82,6 +82,7 @@ fn a_low_limit_is_raised_and_otherwise_named_and_lived_with() {
         streams: 1,
         requests: Some(2000),
         duration: None,
+        rate: None,
         keepalive: true,
         warmup: Duration::ZERO,
         timeout: Duration::from_secs(20),

@@ -5,6 +5,7 @@ use super::FieldError;
 use crate::Span;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 const MAX_TEXT: usize = 200;
@@ -191,6 +192,21 @@ impl<'a> Fields<'a> {
         errors: &mut Errors,
     ) -> u64 {
         self.optional_whole(key, low, high, errors).unwrap_or(default)
+    }
+
+    pub(super) fn number(
+        &mut self,
+        key: &'static str,
+        right: RangeInclusive<f64>,
+        errors: &mut Errors,
+    ) -> Option<f64> {
+        let value = self.take(key)?;
+        let number = value.as_f64().filter(|number| right.contains(number));
+        if number.is_none() {
+            let told = format!("a number from {} to {}", right.start(), right.end());
+            self.wrong(key, value, &told, errors);
+        }
+        number
     }
 
     pub(super) fn span(

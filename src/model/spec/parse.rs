@@ -4,10 +4,10 @@
 use super::fields::{
     Choices, Errors, Fields, check_text, escape, item_text, list, shown, string_map,
 };
+use super::pace::Pace;
 use super::target::target;
 use super::{
-    FieldError, JobSpec, LoadModel, LoadSpec, OnInconclusive, Protocol, RequestSpec, TargetSpec,
-    addresses,
+    FieldError, JobSpec, LoadSpec, OnInconclusive, Protocol, RequestSpec, TargetSpec, addresses,
 };
 use crate::criteria::Criterion;
 use serde_json::Value;
@@ -81,7 +81,6 @@ impl JobSpec {
 
 const ON_INCONCLUSIVE: Choices<OnInconclusive> =
     &[("warn", OnInconclusive::Warn), ("fail", OnInconclusive::Fail)];
-const MODELS: Choices<LoadModel> = &[("closed", LoadModel::Closed)];
 const PROTOCOLS: Choices<Protocol> =
     &[("http1", Protocol::Http1), ("http10", Protocol::Http10), ("h2", Protocol::H2)];
 
@@ -187,8 +186,12 @@ fn load(value: Option<&Value>, errors: &mut Errors) -> LoadSpec {
     };
     let defaults = LoadSpec::default();
     let connections = u64::from(MAX_CONNECTIONS);
+    let pace = Pace::read(&mut fields, errors);
     let mut spec = LoadSpec {
-        model: fields.choice("model", MODELS, errors).unwrap_or_default(),
+        model: pace.model,
+        rate: pace.rate,
+        arrivals: pace.arrivals,
+        max_queued: pace.max_queued,
         connections: fields.whole(
             "connections",
             1,
@@ -219,6 +222,11 @@ fn load(value: Option<&Value>, errors: &mut Errors) -> LoadSpec {
 /// What only HTTP/2 has, and what it has not.
 fn check_streams(load: &LoadSpec, errors: &mut Errors) {
     let http2 = load.protocol == Protocol::H2;
+    if http2 && load.rate.is_some() {
+        let why = "stands beside load.protocol \"h2\", which takes closed loops only in this version: \
+                   leave it out, or speak \"http1\"";
+        errors.add("/load/rate", why);
+    }
     if load.streams > 1 && !http2 {
         errors.add(
             "/load/streams",

@@ -1,4 +1,4 @@
-use super::super::{JobSpec, Protocol, TargetSpec};
+use super::super::{Arrivals, JobSpec, LoadModel, Protocol, TargetSpec};
 use serde_json::{Value, json};
 
 fn parse(document: &Value) -> Result<JobSpec, Vec<(String, String)>> {
@@ -189,8 +189,44 @@ fn streams_take_http2_and_http2_takes_kept_connections() {
         (json!({"protocol": "h2", "streams": 1001}), "/load/streams"),
         (json!({"protocol": "h2", "streams": 11, "connections": 100_000}), "/load/streams"),
         (json!({"protocol": "h2", "keepalive": false}), "/load/keepalive"),
+        (json!({"protocol": "h2", "rate": 5}), "/load/rate"),
     ] {
         let errors = load(wrong).unwrap_err();
         assert_eq!(errors.iter().map(|error| &error.pointer).collect::<Vec<_>>(), [pointer]);
     }
+}
+
+#[test]
+fn a_rate_makes_an_open_loop() {
+    let load = |load: Value| {
+        let document = json!({"target": {"url": "http://localhost/"}, "load": load});
+        let spec = parse(&document)?;
+        let again = parse(&serde_json::to_value(&spec).unwrap()).unwrap();
+        assert_eq!(again, spec, "what the API shows can be posted again");
+        Ok(spec.load)
+    };
+    for document in [json!({"rate": 0.5}), json!({"model": "open", "rate": 0.5})] {
+        let open = load(document).unwrap();
+        assert_eq!((open.model, open.rate), (LoadModel::Open, Some(0.5)));
+        assert_eq!((open.arrivals, open.max_queued), (Some(Arrivals::Constant), None));
+    }
+    let open = load(json!({"rate": 1000, "arrivals": "poisson", "max_queued": 0})).unwrap();
+    assert_eq!((open.arrivals, open.max_queued), (Some(Arrivals::Poisson), Some(0)));
+    let closed = load(json!({})).unwrap();
+    assert_eq!((closed.model, closed.rate, closed.arrivals), (LoadModel::Closed, None, None));
+
+    let refused = |document: Value, pointer: &str, right: &str| {
+        let errors: Vec<(String, String)> = load(document).unwrap_err();
+        let [(at, detail)] = &errors[..] else { panic!("{errors:?}") };
+        assert!(at == pointer && detail.contains(right), "{at}: {detail}");
+    };
+    for rate in [json!(0), json!(-1), json!(1e7), json!(1e-9), json!("1000"), json!(true)] {
+        refused(json!({"rate": rate}), "/load/rate", "a number from 0.001 to 1000000");
+    }
+    refused(json!({"model": "open"}), "/load/rate", "requests per second");
+    refused(json!({"model": "closed", "rate": 5}), "/load/rate", "\"open\"");
+    refused(json!({"arrivals": "poisson"}), "/load/arrivals", "give load.rate");
+    refused(json!({"max_queued": 5}), "/load/max_queued", "give load.rate");
+    refused(json!({"rate": 5, "arrivals": "bursts"}), "/load/arrivals", "\"poisson\"");
+    refused(json!({"rate": 5, "max_queued": -1}), "/load/max_queued", "from 0 to");
 }

@@ -66,6 +66,9 @@ impl AbReport {
 
     fn write_counts(&self, out: &mut String) -> fmt::Result {
         writeln!(out, "Concurrency Level:      {}", self.concurrency)?;
+        if let Some(rate) = self.rate {
+            writeln!(out, "Offered rate:           {rate:.2} [#/sec]")?;
+        }
         writeln!(out, "Time taken for tests:   {:.3} seconds", self.seconds())?;
         writeln!(out, "Complete requests:      {}", self.complete)?;
         writeln!(out, "Failed requests:        {}", self.failed())?;
@@ -78,6 +81,9 @@ impl AbReport {
                 self.failed_length(),
                 self.failed_exceptions
             )?;
+        }
+        if self.dropped > 0 {
+            writeln!(out, "Dropped requests:       {}", self.dropped)?;
         }
         if self.non_2xx > 0 {
             writeln!(out, "Non-2xx responses:      {}", self.non_2xx)?;

@@ -24,7 +24,7 @@ const DEFAULT_POINTS: u32 = 1000;
 const MAX_POINTS: u32 = 100_000;
 
 /// The figures of a row.
-const METRICS: [&str; 27] = [
+const METRICS: [&str; 29] = [
     "elapsed_s",
     "trial",
     "issued",
@@ -52,6 +52,8 @@ const METRICS: [&str; 27] = [
     "nginx_accepts_per_s",
     "nginx_requests_per_s",
     "nginx_dropped",
+    "dropped",
+    "lateness_p99_ms",
 ];
 
 /// One figure of one run at one time.

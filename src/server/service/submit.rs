@@ -131,7 +131,7 @@ async fn check_target(policy: &TargetPolicy, spec: &JobSpec) -> Result<(), Submi
             }
         }
     }
-    errors.extend(over_limit(policy, spec));
+    errors.extend(policy.over_limit(&spec.target, &spec.load));
     if errors.is_empty() { Ok(()) } else { Err(SubmitError::Invalid(errors)) }
 }
 
@@ -177,17 +177,6 @@ async fn resolve(url: &Url) -> Result<Vec<IpAddr>, String> {
         Ok(Err(error)) => Err(format!("{name:?} does not resolve: {error}")),
         Err(_) => Err(format!("{name:?} did not resolve within {} s", RESOLVE_TIMEOUT.as_secs())),
     }
-}
-
-fn over_limit(policy: &TargetPolicy, spec: &JobSpec) -> Option<FieldError> {
-    let most = policy.max_connections(&spec.target)?;
-    (spec.load.connections > most).then(|| FieldError {
-        pointer: "/load/connections".to_owned(),
-        detail: format!(
-            "{} connections are too many: this target may be loaded with at most {most}",
-            spec.load.connections
-        ),
-    })
 }
 
 /// Equal for documents that ask for the same, however they are written.

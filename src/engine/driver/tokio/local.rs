@@ -1,5 +1,6 @@
 //! What the connection tasks of one thread share, without locks.
 
+use super::open_loop::OpenLoop;
 use super::slots::{Flight, Slots};
 use crate::budget::Budget;
 use crate::clock::{Nanos, nanos};
@@ -9,6 +10,7 @@ use crate::http1::HeadCache;
 use crate::record::{Recorder, ThreadEnd};
 use crate::shared::{Shared, Window};
 use std::cell::{Cell, RefCell};
+use std::future::pending;
 use std::rc::Rc;
 use std::sync::Arc;
 use tokio::sync::{Notify, Semaphore};
@@ -26,6 +28,7 @@ pub(super) struct Local {
     pub(super) connections: usize,
     pub(super) slots: Slots,
     pub(super) budget: Budget,
+    pub(super) open_loop: Option<OpenLoop>,
     pub(super) recorder: RefCell<Recorder>,
     pub(super) heads: RefCell<HeadCache>,
     pub(super) buffer: RefCell<Box<[u8]>>,
@@ -45,7 +48,13 @@ pub(super) struct Local {
 }
 
 impl Local {
-    pub(super) fn new(shared: Arc<Shared>, thread: u32, reporter: Reporter) -> Self {
+    /// `open_loop` when the plan has a rate.
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        thread: u32,
+        reporter: Reporter,
+        open_loop: Option<OpenLoop>,
+    ) -> Self {
         let prepared = &shared.prepared;
         let share = prepared.connections_of(thread);
         let open = Rc::new(Cell::new(0));
@@ -54,6 +63,7 @@ impl Local {
             connections: share.len(),
             slots: Slots::new(share.len() * prepared.slots_per_connection()),
             budget: Budget::new(shared.pool.clone()),
+            open_loop,
             recorder: RefCell::new(Recorder::new(shared.clone(), reporter, open.clone())),
             heads: RefCell::new(HeadCache::new(
                 &prepared.plan.request.method,
@@ -88,6 +98,9 @@ impl Local {
     pub(super) fn begin(&self, window: Window) {
         self.window.set(Some(window));
         self.recorder.borrow_mut().begin(window, self.now());
+        if let Some(open_loop) = &self.open_loop {
+            open_loop.begin(self.shared.claim(window));
+        }
         self.busy.set(self.connections);
         self.slots.wake_all();
     }
@@ -117,6 +130,22 @@ impl Local {
         self.rest.notify_one();
     }
 
+    /// Gives free slots the requests of an open loop that are due at `now`.
+    #[inline]
+    pub(super) fn dispatch(&self, now: Nanos) {
+        if let Some(open_loop) = &self.open_loop {
+            open_loop.dispatch(now, &self.slots, &self.recorder);
+        }
+    }
+
+    /// Resolves when a request of an open loop may be due.
+    pub(super) async fn due(&self) {
+        match &self.open_loop {
+            Some(open_loop) => open_loop.due().await,
+            None => pending().await,
+        }
+    }
+
     /// Everything that depends on time alone. True when the stage is over
     /// whatever the slots are doing.
     pub(super) fn tick(&self) -> bool {
@@ -126,6 +155,10 @@ impl Local {
         let now = self.now();
         self.slots.sweep(now);
         self.recorder.borrow_mut().advance(now);
+        if let Some(open_loop) = &self.open_loop {
+            open_loop.dispatch(now, &self.slots, &self.recorder);
+            open_loop.settle(now, &mut self.recorder.borrow_mut());
+        }
         let Some(window) = self.window.get() else { return false };
         if now >= window.end && !self.window_over.replace(true) {
             // Slots that wait for something else than an answer must notice.
@@ -138,6 +171,9 @@ impl Local {
     pub(super) fn finish(&self) -> ThreadEnd {
         let stopped = self.shared.must_stop();
         let mut recorder = self.recorder.borrow_mut();
+        if let Some(open_loop) = &self.open_loop {
+            open_loop.close(self.now(), &mut recorder);
+        }
         let aborted = self.slots.in_flight(Flight::Measured);
         recorder.abort(aborted, self.slots.in_flight(Flight::Warmup));
         recorder.finish(self.now(), stopped)

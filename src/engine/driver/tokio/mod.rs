@@ -3,10 +3,12 @@
 //! HTTP/2 in `h2`.
 //! It knows nothing of other threads but what [`Shared`] holds.
 
+mod alarm;
 mod connect;
 mod exchange;
 mod h2;
 mod local;
+mod open_loop;
 mod slot;
 mod slots;
 mod socket;
@@ -16,6 +18,7 @@ mod transport;
 use super::{Order, Orders, Report, Reporter};
 use crate::shared::Shared;
 use local::Local;
+use open_loop::OpenLoop;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -32,11 +35,13 @@ const EVENT_INTERVAL: u32 = 512;
 
 /// Runs one generator thread from its first report to its last but one.
 pub(crate) fn generate(thread: u32, shared: &Arc<Shared>, reporter: Reporter, orders: &Orders) {
-    let mut machine = match Machine::build(shared) {
-        Ok(machine) => machine,
+    let built = Machine::build(shared)
+        .and_then(|machine| Ok((machine.open_loop(shared, thread)?, machine)));
+    let (open_loop, mut machine) = match built {
+        Ok(built) => built,
         Err(error) => return reporter.report(Report::Failed(error)),
     };
-    let local = Rc::new(Local::new(shared.clone(), thread, reporter.handle()));
+    let local = Rc::new(Local::new(shared.clone(), thread, reporter.handle(), open_loop));
     reporter.report(Report::Built);
     let Ok(Order::Connect) = orders.recv() else { return };
     machine.spawn_slots(&local);
@@ -71,6 +76,14 @@ impl Machine {
         Ok(Self { runtime, ticker })
     }
 
+    /// The open loop of `thread`, when the plan has a rate.
+    fn open_loop(&self, shared: &Shared, thread: u32) -> io::Result<Option<OpenLoop>> {
+        let prepared = &shared.prepared;
+        let _context = self.runtime.enter();
+        let slots = prepared.connections_of(thread).len();
+        prepared.plan.rate.map(|_| OpenLoop::new(slots, shared.clock)).transpose()
+    }
+
     fn spawn_slots(&self, local: &Rc<Local>) {
         let http2 = local.shared.prepared.plan.is_http2();
         for index in 0..local.connections {
@@ -90,6 +103,7 @@ impl Machine {
                 tokio::select! {
                     biased;
                     () = local.rested() => {}
+                    () = local.due() => local.dispatch(local.now()),
                     () = ticker.tick() => if local.tick() { break },
                 }
             }
@@ -115,7 +129,7 @@ mod tests {
             let reporter = Reporter::new(0, reporting);
             let _farewell = Farewell(reporter.handle());
             let mut machine = Machine::build(&shared).unwrap();
-            let local = Rc::new(Local::new(shared.clone(), 0, reporter));
+            let local = Rc::new(Local::new(shared.clone(), 0, reporter, None));
             machine.spawn_slots(&local);
             machine.run_until_idle(&local);
             // The first read needs the buffer, which is lent out.

@@ -9,6 +9,7 @@ use crate::driver::failure::{Failure, UNASKED};
 use crate::driver::pace::{FIN_PATIENCE, FINS_TO_MISS, back_off};
 use crate::driver::talk::Talk;
 use crate::record::Exchange;
+use crate::schedule::Turn;
 use benchd_model::Outcome;
 use std::future::{pending, poll_fn};
 use std::rc::Rc;
@@ -25,6 +26,15 @@ pub(super) struct Slot {
     opened: usize,
     /// Attempts in a row that found no connection.
     refusals: u32,
+    due: Due,
+}
+
+/// The request that a slot of an open loop has been given.
+#[derive(Clone, Copy, Debug, Default)]
+struct Due {
+    intended: Nanos,
+    /// The slot was free since then.
+    free: Nanos,
 }
 
 /// The whole life of slot `index`.
@@ -41,6 +51,7 @@ pub(super) async fn run(local: Rc<Local>, index: usize) {
         talk: Talk::default(),
         opened: 0,
         refusals: 0,
+        due: Due::default(),
     };
     let _alarm = Alarm(local.clone());
     let plan = &local.shared.prepared.plan;
@@ -92,6 +103,10 @@ impl Slot {
     async fn load(&mut self) {
         let mut now = self.local.now();
         loop {
+            if self.local.open_loop.is_some() {
+                let Some(begun) = self.wait_for_turn(now).await else { return };
+                now = begun;
+            }
             if self.connection.is_some() {
                 poll_fn(|context| {
                     self.drop_if_closed(context, now);
@@ -108,7 +123,9 @@ impl Slot {
                     now = self.local.now();
                     continue;
                 }
-            } else if !self.begin(now) {
+            } else if self.begin(now) {
+                self.goes_out();
+            } else {
                 return;
             }
             let Some(connection) = &mut self.connection else { continue };
@@ -132,6 +149,23 @@ impl Slot {
         }
     }
 
+    /// Waits, free since `free`, for the next request of an open loop; the time
+    /// when it is to begin. None when there are no more.
+    async fn wait_for_turn(&mut self, free: Nanos) -> Option<Nanos> {
+        let local = self.local.clone();
+        let open_loop = local.open_loop.as_ref()?;
+        local.slots.disarm(self.index);
+        local.dispatch(free);
+        let mut turn = open_loop.release(self.index, free, &mut local.recorder.borrow_mut());
+        let turn = poll_fn(|_| match turn.take().or_else(|| open_loop.given(self.index)) {
+            Some(turn) => Poll::Ready(turn),
+            None => Poll::Pending,
+        });
+        let Turn::Begin(intended) = turn.await else { return None };
+        self.due = Due { intended, free };
+        Some(local.now())
+    }
+
     /// Begins an attempt that needs a connection first. None when there is no
     /// attempt left to make.
     async fn begin_connected(&mut self) -> Option<Result<(), Failure>> {
@@ -141,6 +175,7 @@ impl Slot {
         let opened = self.open().await;
         if opened.is_ok() {
             self.talk.attempt.sent = self.local.now();
+            self.goes_out();
         }
         Some(opened)
     }
@@ -156,22 +191,32 @@ impl Slot {
         Ok(())
     }
 
-    /// Takes the next attempt, if there is one.
+    /// Takes the next attempt, if there is one. In an open loop it has been given
+    /// already.
     #[inline]
     fn begin(&mut self, now: Nanos) -> bool {
         let local = &*self.local;
         let Some(window) = local.window() else { return false };
-        if now >= window.end {
+        let start = if local.open_loop.is_some() { self.due.intended } else { now };
+        let measured = start >= window.start;
+        let deadline = start.saturating_add(local.timeout);
+        if local.open_loop.is_some() {
+            let Due { intended, free } = self.due;
+            local.recorder.borrow_mut().begun(measured, intended, free, now);
+        } else if now >= window.end || (measured && !local.budget.take()) {
             return false;
         }
-        let measured = now >= window.start;
-        if measured && !local.budget.take() {
-            return false;
-        }
-        let deadline = now.saturating_add(local.timeout);
-        self.talk.begin(now, deadline, measured);
+        self.talk.begin(start, now, deadline, measured);
         local.slots.take_off(self.index, measured, deadline);
         true
+    }
+
+    /// Records when the request of an open loop goes out.
+    #[inline]
+    fn goes_out(&mut self) {
+        if self.local.open_loop.is_some() {
+            self.talk.goes_out(&mut self.local.recorder.borrow_mut());
+        }
     }
 
     /// Drops a kept connection that the server has given up meanwhile.
@@ -218,7 +263,12 @@ impl Slot {
         if failure.no_room && self.talk.attempt.measured && local.open.get() > 0 {
             return true;
         }
-        if matches!(failure.outcome, Outcome::Connect | Outcome::Local) {
+        // In an open loop the schedule sets the pace, whatever the answers are.
+        let paced = local.open_loop.is_some();
+        if paced {
+            // Without a pause, failures that cost no time would let nobody else in.
+            tokio::task::yield_now().await;
+        } else if matches!(failure.outcome, Outcome::Connect | Outcome::Local) {
             self.back_off().await;
         }
         false

@@ -73,9 +73,13 @@ impl Slots {
         for (index, deadline) in self.deadlines.iter().enumerate() {
             if (PASSED + 1..=now).contains(&deadline.get()) {
                 deadline.set(PASSED);
-                self.wakers.borrow()[index].wake_by_ref();
+                self.wake(index);
             }
         }
+    }
+
+    pub(super) fn wake(&self, index: usize) {
+        self.wakers.borrow()[index].wake_by_ref();
     }
 
     pub(super) fn wake_all(&self) {

@@ -25,6 +25,14 @@ pub(super) enum Look {
 }
 
 impl Load {
+    /// Opens the connection that the attempt of slot `index` needs.
+    pub(super) fn connect_for_attempt(&mut self, index: usize) {
+        self.slots[index].stage = Stage::Connecting;
+        if let Err(failure) = self.open(index) {
+            self.give_up_on(index, &failure);
+        }
+    }
+
     /// Begins to connect slot `index`, which has no connection.
     pub(super) fn open(&mut self, index: usize) -> Result<(), Failure> {
         let number = self.first + index + self.slots[index].opened;
@@ -116,6 +124,7 @@ impl Load {
             return self.opened_ahead(index);
         }
         slot.talk.attempt.sent = now;
+        self.goes_out(index);
         self.exchange(index);
     }
 

@@ -148,6 +148,10 @@ impl Load {
                 }
                 self.parted(index);
             }
+            Stage::Free(_) => match done.result {
+                Err(Errno::NOBUFS) => {}
+                result => self.drop_idle(index, self.now(), matches!(result, Ok(1..))),
+            },
             Stage::Waiting
             | Stage::Preconnecting
             | Stage::Connecting
@@ -175,10 +179,7 @@ impl Load {
         self.recorder.unsent(measured, std::mem::take(&mut attempt.written));
         attempt.flushed = false;
         self.drop_idle(index, start, matches!(done.result, Ok(1..)));
-        self.slots[index].stage = Stage::Connecting;
-        if let Err(failure) = self.open(index) {
-            self.give_up_on(index, &failure);
-        }
+        self.connect_for_attempt(index);
     }
 
     /// A part of the answer that slot `index` waits for.
@@ -220,6 +221,7 @@ mod tests {
     use super::{Done, Load, Op, Stage};
     use crate::driver::Reporter;
     use crate::driver::uring::probe;
+    use crate::driver::uring::ring::Wait;
     use crate::shared::{Shared, Window};
     use rustix::io::Errno;
     use std::io::{Read, Write};
@@ -239,11 +241,11 @@ mod tests {
         let (start, end) = (load.now(), load.now() + 20_000_000_000);
         load.begin_window(Window { start, end, grace_end: end });
         load.begin_some();
-        load.ring.enter(false).unwrap();
+        load.ring.enter(Wait::Not).unwrap();
         assert!(peer.read(&mut [0; 4096]).unwrap() > 0);
         peer.write_all(ANSWER).unwrap();
         while !load.slots[0].talk.used {
-            load.ring.enter(true).unwrap();
+            load.ring.enter(Wait::ForCompletion).unwrap();
             while let Some(done) = load.ring.completion() {
                 load.handle(done);
             }

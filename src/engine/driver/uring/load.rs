@@ -2,7 +2,8 @@
 //! kernel are taken apart in `events`; connections are made in `connect`.
 
 use super::connect::Look;
-use super::ring::Ring;
+use super::open_loop::OpenLoop;
+use super::ring::{Ring, Wait};
 use super::slot::{Slot, Stage};
 use crate::budget::Budget;
 use crate::clock::{NEVER, Nanos, nanos};
@@ -40,6 +41,8 @@ pub(super) struct Load {
     /// By slot; apart from the slots, so that looking at all costs little.
     pub(super) deadlines: Vec<Nanos>,
     budget: Budget,
+    /// There when the load has a rate and has begun.
+    pub(super) open_loop: Option<OpenLoop>,
     pub(super) recorder: Recorder,
     pub(super) heads: HeadCache,
     /// Connections of this thread that are open.
@@ -54,7 +57,7 @@ pub(super) struct Load {
     /// The last response did not come in one piece, but with a length: the next
     /// one's body need not be looked at. None before the first one.
     pub(super) bulky: Option<bool>,
-    window: Option<Window>,
+    pub(super) window: Option<Window>,
     window_over: bool,
     /// Slots that have work to do.
     busy: usize,
@@ -80,6 +83,7 @@ impl Load {
             slots: share.clone().map(|_| Slot::default()).collect(),
             deadlines: vec![NEVER; share.len()],
             budget: Budget::new(shared.pool.clone()),
+            open_loop: None,
             recorder: Recorder::new(shared.clone(), reporter, open.clone()),
             heads: HeadCache::new(&plan.request.method, prepared.speaks_http10()),
             open,
@@ -124,12 +128,15 @@ impl Load {
     pub(super) fn begin_window(&mut self, window: Window) {
         self.window = Some(window);
         self.recorder.begin(window, self.now());
+        let slots = self.slots.len();
+        self.open_loop = self.shared.claim(window).map(|claim| OpenLoop::new(claim, slots));
         (self.busy, self.unbegun) = (self.slots.len(), 0);
     }
 
     /// Counts what is in flight as aborted and closes the books.
     pub(super) fn finish(&mut self) -> ThreadEnd {
         let stopped = self.shared.must_stop();
+        self.close_schedule();
         let in_flight = |measured: bool| {
             let slots = self.slots.iter().filter(|slot| slot.stage.in_flight());
             slots.filter(|slot| slot.talk.attempt.measured == measured).count() as u64
@@ -145,11 +152,12 @@ impl Load {
             if self.busy == 0 {
                 break;
             }
-            self.ring.enter(all_begun)?;
+            self.ring.enter(if all_begun { self.patience() } else { Wait::Not })?;
             while let Some(done) = self.ring.completion() {
                 self.handle(done);
             }
             self.judge_doubtful();
+            self.dispatch();
             if std::mem::take(&mut self.tick_due) {
                 self.ring.tick();
                 if self.tick() {
@@ -206,6 +214,9 @@ impl Load {
     /// Slot `index` makes its next attempt, or rests.
     #[inline]
     pub(super) fn next(&mut self, index: usize, now: Nanos) {
+        if self.open_loop.is_some() {
+            return self.release(index, now);
+        }
         let slot = &self.slots[index];
         if slot.unread && !slot.receiving && slot.socket.is_some() {
             self.drop_if_closed(index, now);
@@ -219,13 +230,10 @@ impl Load {
         if !self.begin(index, self.now()) {
             return self.rest(index);
         }
-        self.slots[index].stage = Stage::Connecting;
-        if let Err(failure) = self.open(index) {
-            self.give_up_on(index, &failure);
-        }
+        self.connect_for_attempt(index);
     }
 
-    fn rest(&mut self, index: usize) {
+    pub(super) fn rest(&mut self, index: usize) {
         self.deadlines[index] = NEVER;
         self.slots[index].stage = Stage::Resting;
         self.busy -= 1;
@@ -243,7 +251,7 @@ impl Load {
             return false;
         }
         let deadline = now.saturating_add(self.timeout);
-        self.slots[index].talk.begin(now, deadline, measured);
+        self.slots[index].talk.begin(now, now, deadline, measured);
         self.deadlines[index] = deadline;
         true
     }
@@ -251,7 +259,7 @@ impl Load {
     /// Looks whether a connection has been given up by the server while
     /// nothing was received on it.
     #[cold]
-    fn drop_if_closed(&mut self, index: usize, now: Nanos) {
+    pub(super) fn drop_if_closed(&mut self, index: usize, now: Nanos) {
         let used = self.slots[index].talk.used;
         match self.look(index) {
             Look::Nothing => {}
@@ -306,7 +314,9 @@ impl Load {
         if failure.no_room && self.slots[index].talk.attempt.measured && self.open.get() > 0 {
             return self.rest(index);
         }
-        if !matches!(failure.outcome, Outcome::Connect | Outcome::Local) {
+        // In an open loop the schedule sets the pace, whatever the answers are.
+        let paced = self.open_loop.is_some();
+        if paced || !matches!(failure.outcome, Outcome::Connect | Outcome::Local) {
             return self.next(index, self.now());
         }
         let pause = back_off(self.slots[index].refusals, self.slots.len());
@@ -348,6 +358,7 @@ impl Load {
             }
         }
         self.recorder.advance(now);
+        self.settle(now);
         let Some(window) = self.window else { return false };
         if now >= window.end && !std::mem::replace(&mut self.window_over, true) {
             for index in 0..self.slots.len() {
@@ -380,7 +391,7 @@ impl Load {
                 self.parted(index);
             }
             Stage::BackingOff => self.next(index, self.now()),
-            Stage::Waiting | Stage::Resting => {}
+            Stage::Waiting | Stage::Free(_) | Stage::Resting => {}
         }
     }
 }

@@ -6,6 +6,7 @@ mod buffers;
 mod connect;
 mod events;
 mod load;
+mod open_loop;
 mod ring;
 mod slot;
 

@@ -3,10 +3,11 @@
 //! that its methods are safe to call; what a completion means it does not know.
 
 use super::buffers::{Buffers, GROUP, Lent, Region};
+use crate::clock::Nanos;
 use crate::endpoint::Endpoint;
 use crate::shared::Shared;
-use io_uring::types::{CancelBuilder, Fd, Timespec};
-use io_uring::{IoUring, cqueue, opcode, squeue};
+use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
+use io_uring::{EnterFlags, IoUring, cqueue, opcode, squeue};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, SocketAddrAny};
 use std::io;
@@ -36,6 +37,14 @@ const MOST_ROUNDS: u32 = 1_000_000;
 const NOTHING: u32 = u32::MAX;
 
 const NOSIGNAL: u32 = SendFlags::NOSIGNAL.bits();
+/// How long to wait for a completion.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Wait {
+    Not,
+    ForCompletion,
+    /// For one, but no longer than until then.
+    Until(Nanos),
+}
 
 /// What a completion answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -202,9 +211,13 @@ impl Ring {
         self.push(entry, Op::Discard, token);
     }
 
-    /// Submits, and waits for a completion if `block`.
-    pub(super) fn enter(&mut self, block: bool) -> io::Result<()> {
-        let entered = self.enter_kernel(block);
+    /// Submits, and waits for a completion as long as said.
+    pub(super) fn enter(&mut self, wait: Wait) -> io::Result<()> {
+        let entered = match wait {
+            Wait::Not => self.enter_kernel(false),
+            Wait::ForCompletion => self.enter_kernel(true),
+            Wait::Until(moment) => self.enter_kernel_until(moment),
+        };
         self.reap();
         self.round = self.round.wrapping_add(1);
         match entered {
@@ -223,6 +236,23 @@ impl Ring {
         // SAFETY: every waiting entry was made by `push`, whose callers point
         // at memory that this ring owns; there is no argument.
         unsafe { self.uring.submitter().enter::<u8>(waiting, u32::from(block), GET_EVENTS, None) }
+    }
+
+    /// As with `block`, but no longer than until `moment`.
+    fn enter_kernel_until(&mut self, moment: Nanos) -> io::Result<usize> {
+        let clock = self.shared.clock;
+        let (time, flags) = if self.uring.params().is_feature_min_timeout() {
+            let (seconds, nanos) = clock.absolute(moment);
+            (Timespec::new().sec(seconds).nsec(nanos), EnterFlags::ABS_TIMER)
+        } else {
+            // Before Linux 6.12 waiting takes a length, which counts from when
+            // all is submitted.
+            self.enter_kernel(false)?;
+            let left = Duration::from_nanos(moment.saturating_sub(clock.now()));
+            (Timespec::from(left), EnterFlags::empty())
+        };
+        let until = SubmitArgs::new().timespec(&time);
+        self.uring.submitter().submit_with_args_and_flags(1, &until, flags)
     }
 
     /// The next completion of the batch.
@@ -328,7 +358,7 @@ impl Ring {
                 self.push(cancel, Op::Tick, Token::NONE);
             }
             before = self.outstanding;
-            self.enter(true)?;
+            self.enter(Wait::ForCompletion)?;
         }
         Err(io::Error::from(io::ErrorKind::TimedOut))
     }

@@ -1,4 +1,4 @@
-//! One closed-loop user, as data: what it is doing, its connection, its talk.
+//! One user, as data: what it is doing, its connection, its talk.
 
 use super::ring::Token;
 use crate::clock::Nanos;
@@ -13,6 +13,8 @@ pub(super) enum Stage {
     Waiting,
     /// It opens its connection ahead of time.
     Preconnecting,
+    /// It is free since then: an open loop has no request due for it.
+    Free(Nanos),
     /// It opens a connection for its attempt.
     Connecting,
     /// Its request is under way.
@@ -32,7 +34,7 @@ impl Stage {
     }
 }
 
-/// One user of the closed loop.
+/// One user: of a closed loop, or a connection of an open one's pool.
 #[derive(Debug, Default)]
 pub(super) struct Slot {
     pub(super) stage: Stage,

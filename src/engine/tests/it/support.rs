@@ -226,6 +226,7 @@ fn plan_on(address: SocketAddr, driver: DriverChoice) -> Plan {
         streams: 1,
         requests: Some(10),
         duration: None,
+        rate: None,
         keepalive: true,
         warmup: Duration::ZERO,
         timeout: Duration::from_secs(20),

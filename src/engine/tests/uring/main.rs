@@ -15,6 +15,8 @@ mod failures;
 mod framing;
 #[path = "../it/latencies.rs"]
 mod latencies;
+#[path = "../it/open_loop.rs"]
+mod open_loop;
 #[path = "../it/requests.rs"]
 mod requests;
 #[path = "../it/script.rs"]

@@ -60,7 +60,7 @@ fn csv_has_the_timelines_keys_and_an_empty_field_for_no_figure() {
     let rows: Vec<TimelineRow> = reader.deserialize().map(Result::unwrap).collect();
     assert_eq!(rows, timeline::all(&[recording], &sample.report().job.spec.load));
     assert!(text.starts_with("time,elapsed_s,trial,issued,ok,errors,rps,"), "{text}");
-    assert!(text.lines().nth(1).unwrap().ends_with(",,,,,,,"), "{text}");
+    assert!(text.lines().nth(1).unwrap().ends_with(",,,,,,,,,"), "{text}");
     assert!(text.contains("2026-11-30T16:00:01.000Z,1.0,1,10,10,0,10.0,"), "{text}");
     assert_eq!(text.matches("\r\n").count(), 4);
 }
@@ -68,7 +68,10 @@ fn csv_has_the_timelines_keys_and_an_empty_field_for_no_figure() {
 #[test]
 fn csv_of_an_empty_run_is_its_header() {
     let text = render(Format::Csv, &Sample::new(spec(), Vec::new()).report());
-    assert!(text.starts_with("time,elapsed_s,") && text.ends_with(",nginx_dropped\r\n"), "{text}");
+    assert!(
+        text.starts_with("time,elapsed_s,") && text.ends_with(",lateness_p99_ms\r\n"),
+        "{text}"
+    );
     assert_eq!(text.lines().count(), 1);
 }
 
@@ -153,4 +156,62 @@ fn a_long_timeline_is_thinned_and_says_so() {
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     assert!(!timeline_table(&rows[..20]).contains("one row in"));
     assert_eq!(timeline_table(&[]).lines().count(), 2);
+}
+
+/// A rate that the server could not follow in the second of three seconds.
+fn overloaded() -> Sample {
+    let mut recording = trial(0, 3);
+    for second in &mut recording.seconds {
+        let tally = &mut second.tally;
+        (tally.due, tally.begun) = (10, 10);
+        tally.lateness.record_us(80);
+        tally.dispatch.record_us(80);
+    }
+    let tally = &mut recording.seconds[1].tally;
+    tally.due += 1234;
+    tally.lateness.record_us(1_500_000);
+    for _ in 0..1234 {
+        tally.counts.add(Outcome::Dropped);
+        tally.failed.record_us(30_000_000);
+    }
+    let mut spec = spec();
+    spec["load"]["rate"] = json!(1000);
+    spec["load"]["arrivals"] = json!("poisson");
+    Sample::new(spec, vec![recording])
+}
+
+#[test]
+fn an_open_loop_shows_its_rate_what_it_dropped_and_how_late_it_was() {
+    let sample = overloaded();
+    let table = render_table(&sample.report(), false);
+    for shown in [
+        "open loop at 1,000/s (poisson), 2 connections",
+        "1,000/s asked, 2.37 % achieved, 1,234 dropped",
+        "1,234 dropped",
+        "lateness",
+        "dispatch",
+        "the rate was missed",
+    ] {
+        assert!(table.contains(shown), "{shown}: {table}");
+    }
+    assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
+    assert!(!table.contains("closed loop"), "{table}");
+    let timeline = timeline_table(&timeline::all(&sample.recordings, &sample.job.spec.load));
+    let second: Vec<&str> = timeline.lines().nth(3).unwrap().split_whitespace().collect();
+    assert_eq!(second[..4], ["2.0", "10", "1234", "1234"], "{timeline}");
+    assert_eq!(second[7], "1500", "{timeline}");
+
+    let markdown = render(Format::Markdown, &sample.report());
+    assert!(
+        markdown.contains("| load | open loop at 1,000/s (poisson), 2 connections"),
+        "{markdown}"
+    );
+    assert!(markdown.contains("| rate | 1,000/s asked, 2.37 % achieved, 1,234 dropped |"));
+    assert!(markdown.contains("| lateness | p50 0.080 · p99 1500 · max 1500 ms |"), "{markdown}");
+    let ab = render(Format::Ab, &sample.report());
+    assert!(ab.contains("Concurrency Level:      2\nOffered rate:           1000.00 [#/sec]\n"));
+    assert!(ab.contains("Failed requests:        1234\n   (Connect: 1234,"), "{ab}");
+    assert!(ab.contains("Dropped requests:       1234\n"), "{ab}");
+    let csv = render(Format::Csv, &sample.report());
+    assert!(csv.lines().nth(2).unwrap().ends_with(",1234,1500.0"), "{csv}");
 }

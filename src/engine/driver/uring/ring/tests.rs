@@ -1,4 +1,4 @@
-use super::{COMPLETIONS, Done, Op, Ring, SUBMISSIONS, Token, probe};
+use super::{COMPLETIONS, Done, Op, Ring, SUBMISSIONS, Token, Wait, probe};
 use crate::shared::Shared;
 use rustix::io::Errno;
 use std::io::{Read, Write};
@@ -11,7 +11,7 @@ fn ring() -> Option<Ring> {
     probe().ok()?;
     let shared = Shared::for_test("127.0.0.1:9".parse().unwrap());
     let mut ring = Ring::new(&shared, Duration::from_millis(1)).unwrap();
-    ring.enter(true).unwrap();
+    ring.enter(Wait::ForCompletion).unwrap();
     assert!(matches!(ring.completion(), Some(Done { op: Op::Tick, .. })));
     assert!(ring.completion().is_none());
     Some(ring)
@@ -47,7 +47,7 @@ fn more_bytes_than_all_buffers_hold_arrive_whole() {
     let mut received = vec![Vec::new(); CONNECTIONS];
     let (mut refused, mut held) = (0, Vec::new());
     while received.iter().any(|received| received.len() < EACH) {
-        ring.enter(true).unwrap();
+        ring.enter(Wait::ForCompletion).unwrap();
         while let Some(done) = ring.completion() {
             let slot = done.token.slot as usize;
             match done.result {
@@ -80,7 +80,7 @@ fn no_completion_is_lost_when_more_come_than_there_is_room_for() {
     (0..sends).for_each(|slot| ring.send(ours.as_fd(), 0, token(slot)));
     let mut seen = vec![false; sends];
     while seen.contains(&false) {
-        ring.enter(true).unwrap();
+        ring.enter(Wait::ForCompletion).unwrap();
         while let Some(done) = ring.completion() {
             assert!(matches!(done.result, Ok(1..)), "{done:?}");
             let slot = done.token.slot as usize;
@@ -97,7 +97,7 @@ fn what_is_thrown_away_is_counted_and_nothing_else_is_taken() {
     let mut there = [0; 12];
     assert!((0..10_000).any(|_| matches!(ours.peek(&mut there), Ok(12))));
     let next = |ring: &mut Ring| {
-        ring.enter(true).unwrap();
+        ring.enter(Wait::ForCompletion).unwrap();
         let done = ring.completion().unwrap();
         assert!(ring.completion().is_none());
         let bytes = done.buffer.map(|lent| {

@@ -254,6 +254,19 @@ async fn a_registered_target_is_known_by_name_and_has_its_limit() {
 }
 
 #[tokio::test]
+async fn a_target_with_a_limited_rate_takes_no_load_without_one() {
+    let mut policy = registered();
+    policy.targets[0].max_rate = Some(1000.0);
+    let app = TestApp::with(policy, None).await;
+    let post = async |load| app.post(&job_with(json!({"target": "shop", "load": load}))).await;
+    for load in [json!({"duration": "1s"}), json!({"rate": 1000.5})] {
+        assert_eq!(post(load).await.pointers(422, "invalid_job"), ["/load/rate"]);
+    }
+    let shown = post(json!({"rate": 1000})).await.json();
+    assert_eq!(shown["spec"]["load"]["model"], "open");
+}
+
+#[tokio::test]
 async fn secrets_are_kept_for_the_worker_and_shown_to_nobody() {
     let app = TestApp::new().await;
     let document = job_with(json!({

@@ -32,7 +32,8 @@ async fn the_columns_of_the_contract_are_always_there() {
     for key in "time elapsed_s issued ok errors rps goodput_rps error_ratio connections \
         latency_p50_ms latency_p90_ms latency_p99_ms latency_max_ms received_bytes \
         generator_cpu_ratio nginx_active nginx_reading nginx_writing nginx_waiting \
-        nginx_accepts_per_s nginx_requests_per_s nginx_dropped"
+        nginx_accepts_per_s nginx_requests_per_s nginx_dropped \
+        dropped lateness_p99_ms"
         .split_whitespace()
     {
         assert!(row.as_object().unwrap().contains_key(key), "{key}");
