@@ -50,7 +50,10 @@ pub(super) async fn run(
     let worker = Worker::new(store.clone(), config);
     let running = worker.run_one(id, shutdown);
     let following = async {
-        follow(&store, id, &mut progress).await;
+        // Reading the database for nobody would cost the load its processor.
+        if !args.output.quiet {
+            follow(&store, id, &mut progress).await;
+        }
         Ok(())
     };
     // A job that could not be stored to its end never tells its last event:

@@ -53,7 +53,7 @@ impl Load {
         let slot = &mut self.slots[index];
         slot.begun = begun;
         slot.connecting = true;
-        slot.unread = true;
+        slot.drained = 0;
         slot.queued = self.ring.round();
         let socket = slot.socket.insert(socket);
         let token = Token { slot: index as u32, generation: slot.generation };

@@ -136,7 +136,6 @@ impl Load {
     fn received(&mut self, index: usize, done: &Done) {
         let slot = &mut self.slots[index];
         slot.receiving = done.more;
-        slot.unread = done.unread;
         match self.slots[index].stage {
             Stage::Exchanging if self.is_overtaken(index, done) => self.ask_anew(index, done),
             Stage::Exchanging => self.answered(index, done),
@@ -187,6 +186,7 @@ impl Load {
     fn answered(&mut self, index: usize, done: &Done) {
         let now = self.now();
         let slot = &mut self.slots[index];
+        slot.drained = if done.unread { 0 } else { now };
         let taken = match (done.result, &done.buffer) {
             (Ok(0), _) => Some(slot.talk.end(&self.shared, now)),
             (Ok(length), lent) => {

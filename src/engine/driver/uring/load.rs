@@ -218,7 +218,7 @@ impl Load {
             return self.release(index, now);
         }
         let slot = &self.slots[index];
-        if slot.unread && !slot.receiving && slot.socket.is_some() {
+        if slot.drained != now && !slot.receiving && slot.socket.is_some() {
             self.drop_if_closed(index, now);
         }
         if self.slots[index].socket.is_some() {

@@ -57,8 +57,9 @@ pub(super) struct Slot {
     pub(super) connecting: bool,
     pub(super) receiving: bool,
     pub(super) sending: bool,
-    /// Something may have come that no receive is under way for.
-    pub(super) unread: bool,
+    /// When there was nothing to be read after what had been received; 0 when
+    /// that is not known.
+    pub(super) drained: Nanos,
     pub(super) talk: Talk,
 }
 
