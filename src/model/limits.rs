@@ -42,7 +42,7 @@ pub(crate) struct Signs {
     pub(crate) idle: Option<f64>,
     /// Of the segments: sent again, SYNs left out.
     pub(crate) lost: Option<f64>,
-    /// An open loop kept its rate.
+    /// An open loop kept its rate, in time.
     pub(crate) kept_rate: Option<bool>,
 }
 
@@ -80,10 +80,13 @@ impl Signs {
         }
         let reaches = |sign: Option<f64>, limit| sign.is_some_and(|sign| sign >= limit);
         let at_most = |sign: Option<f64>, limit| sign.is_some_and(|sign| sign <= limit);
-        Some(if reaches(self.busy, NOTHING_LEFT) || reaches(self.throttled, THROTTLED) {
+        Some(if reaches(self.throttled, THROTTLED) {
             LimitedBy::Generator
         } else if self.kept_rate == Some(true) {
+            // However busy it was, it did all that was asked, when it was asked.
             LimitedBy::Rate
+        } else if reaches(self.busy, NOTHING_LEFT) {
+            LimitedBy::Generator
         } else if reaches(self.lost, LOST) {
             LimitedBy::Network
         } else if at_most(self.busy, TIME_TO_SPARE) && at_most(self.idle, CONNECTIONS_IDLE) {

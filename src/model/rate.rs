@@ -12,10 +12,12 @@ const SHARE_REQUIRED: f64 = 0.99;
 /// what held the rate back.
 const LATE_BY_ITSELF_US: u64 = 1000;
 
-/// Whether an open loop kept its rate in this second; null without a request due.
+/// Whether an open loop kept its rate in this second, and its generator was in
+/// time for it; null without a request due.
 pub(crate) fn kept_in(second: &Tally) -> Option<bool> {
     let enough = second.due as f64 * SHARE_REQUIRED;
-    (second.due > 0).then(|| second.counts.dropped == 0 && second.begun as f64 >= enough)
+    let late = second.dispatch.percentile_us(99.0).is_some_and(|us| us > LATE_BY_ITSELF_US);
+    (second.due > 0).then(|| second.counts.dropped == 0 && second.begun as f64 >= enough && !late)
 }
 
 /// What became of an open loop's rate.
@@ -61,24 +63,27 @@ impl RateKept {
         }
     }
 
-    /// Why the load was not the one asked for, if it was not.
-    pub(crate) fn reason(self, result: &RunResult) -> Option<String> {
+    /// Why the load was not the one asked for, if it was not. Who held it back is
+    /// left out where `told` already.
+    pub(crate) fn reason(self, result: &RunResult, told: bool) -> Option<String> {
         if self.met {
             return None;
         }
         let rate = result.load.rate.unwrap_or_default();
-        let cause = if self.generator_late {
-            "the generator itself was late; give it more threads (load.threads), or ask for a lower rate"
+        let cause = if told {
+            String::new()
+        } else if self.generator_late {
+            ": the generator itself was late; give it more threads (load.threads), or ask for a lower rate"
                 .to_owned()
         } else {
             format!(
-                "all {} connections were waiting for answers; ask for a lower rate, or give more connections",
+                ": all {} connections were waiting for answers; ask for a lower rate, or give more connections",
                 result.load.connections
             )
         };
         Some(format!(
             "the rate was missed: of what came due at {rate} requests per second, {:.1} % was sent in \
-             time{}: {cause}",
+             time{}{cause}",
             floor_to_tenth(self.achieved_ratio * 100.0),
             dropped(&result.counts)
         ))
@@ -128,6 +133,19 @@ mod tests {
         assert_eq!((result.verdict, result.validity.limited_by), (Verdict::Pass, LimitedBy::Rate));
         assert!(result.notes.iter().all(|note| !note.contains("closed loop")));
         assert_eq!((result.load.model.as_str(), result.load.rate), ("open", Some(100.0)));
+    }
+
+    #[test]
+    fn a_busy_generator_that_is_in_time_is_not_the_limit() {
+        let verdict = |dispatch_us| {
+            let mut busy = at_rate(100, 100);
+            busy.generator_cpu_us = 990_000;
+            busy.dispatch.record_us(dispatch_us);
+            judged([busy.clone(), busy]).validity
+        };
+        let in_time = verdict(40);
+        assert!(in_time.valid && in_time.limited_by == LimitedBy::Rate, "{in_time:?}");
+        assert_eq!(verdict(2000).limited_by, LimitedBy::Generator);
     }
 
     #[test]

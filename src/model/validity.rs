@@ -53,7 +53,7 @@ pub(crate) fn validity(
         .max_by(|a, b| generator_share(a).total_cmp(&generator_share(b)));
     reasons.extend(spoiled.map(|limits| reason(limits, evidence, result)));
     let rate = RateKept::of(trials, tally);
-    reasons.extend(rate.and_then(|rate| rate.reason(result)));
+    reasons.extend(rate.and_then(|rate| rate.reason(result, spoiled.is_some())));
     let reconciled = reconcile::check(result, trials);
     reasons.extend(reconciled.reasons(FOREIGN_TOLERATED));
     let limited_by = if spoiled.is_some() || tally.counts.local > 0 {
