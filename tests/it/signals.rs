@@ -3,11 +3,12 @@
 use crate::support::command::{benchd, command};
 use crate::support::nginx;
 use crate::support::service::{Service, send_signal};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::TcpListener;
 use std::path::Path;
-use std::process::{Child, ChildStderr, ChildStdout, Stdio};
+use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
+use std::time::Instant;
 
 type Lines = std::iter::MapWhile<
     std::io::Lines<BufReader<ChildStderr>>,
@@ -16,8 +17,11 @@ type Lines = std::iter::MapWhile<
 
 /// A running command, its stdout and the lines of its stderr.
 fn start(folder: &Path, args: &[&str]) -> (Child, ChildStdout, Lines) {
-    let mut child =
-        command(folder).args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    spawn(command(folder).args(args))
+}
+
+fn spawn(command: &mut Command) -> (Child, ChildStdout, Lines) {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let stdout = child.stdout.take().unwrap();
     let stderr = BufReader::new(child.stderr.take().unwrap());
     (child, stdout, stderr.lines().map_while(Result::ok))
@@ -114,6 +118,68 @@ fn a_terminal_that_is_closed_ends_a_run_that_keeps_what_it_measured() {
     stdout.read_to_string(&mut report).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130), "{rest:?}");
     assert!(report.contains("\"ended\": \"interrupted\""), "{report}");
+}
+
+/// Runs with these arguments until it says `word`, sends the signal and returns
+/// the result in full, which must be marked as interrupted.
+fn interrupted(args: &[&str], driver: &str, word: &str, signal: &str) -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    let begun = Instant::now();
+    let mut command = command(folder.path());
+    command.env("BENCHD_DRIVER", driver).arg("run").args(["-d", "60s", "--format", "json"]);
+    let (mut child, mut stdout, mut said) = spawn(command.args(args));
+    assert!(said.any(|line| line.contains(word)), "it did not say {word:?}: {args:?}");
+    send_signal(&child, signal);
+    let rest: Vec<String> = said.collect();
+    let mut report = String::new();
+    stdout.read_to_string(&mut report).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{rest:?}");
+    let result: Value = serde_json::from_str(&report).unwrap_or_else(|_| panic!("{report}"));
+    assert_eq!(result["ended"], "interrupted", "{report}");
+    assert!(result["summary"].as_str().is_some_and(|summary| !summary.is_empty()), "{report}");
+    let lasted = result["duration_s"].as_f64().unwrap();
+    assert!(lasted <= begun.elapsed().as_secs_f64(), "{lasted} s is longer than it was");
+    result
+}
+
+#[test]
+fn a_run_that_is_stopped_reports_all_that_it_measured_over_the_time_that_passed() {
+    let nginx = nginx::start();
+    for (driver, signal) in
+        [("tokio", "INT"), ("tokio", "TERM"), ("io_uring", "INT"), ("io_uring", "TERM")]
+    {
+        let result =
+            interrupted(&["-c", "4", &nginx.url("/"), "--warmup", "0s"], driver, " rps", signal);
+        let (counts, of) = (&result["counts"], |class: &str| result["counts"][class].as_u64());
+        let (issued, ok, aborted) =
+            (of("issued").unwrap(), of("ok").unwrap(), of("aborted").unwrap());
+        assert!(ok > 0 && aborted <= 4 && issued == ok + aborted, "{counts}");
+        assert_eq!(result["latency_ms"]["count"], ok);
+        let lasted = result["duration_s"].as_f64().unwrap();
+        assert!(lasted >= 1.0, "a second was over, and it says {lasted}");
+        assert!((result["rps"].as_f64().unwrap() * lasted / ok as f64 - 1.0).abs() < 1e-3);
+    }
+}
+
+#[test]
+fn a_run_against_a_server_that_hangs_is_stopped_in_every_phase() {
+    // The kernel accepts, and nobody reads.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let timeout = ["--timeout", "60s"];
+    for driver in ["tokio", "io_uring"] {
+        let measuring = [&["-c", "4", &url, "--warmup", "0s"][..], &timeout].concat();
+        let result = interrupted(&measuring, driver, " rps", "INT");
+        assert_eq!(result["counts"]["aborted"], 4, "{}", result["counts"]);
+        assert_eq!(result["counts"]["issued"], 4, "{}", result["counts"]);
+        assert!(result["duration_s"].as_f64().unwrap() >= 1.0);
+        assert_ne!(result["verdict"], "pass");
+
+        let warming_up = [&["-c", "4", &url, "--warmup", "60s"][..], &timeout].concat();
+        let result = interrupted(&warming_up, driver, "warming up", "TERM");
+        assert_eq!((&result["counts"]["issued"], &result["duration_s"]), (&json!(0), &json!(0.0)));
+        assert_ne!(result["verdict"], "pass");
+    }
 }
 
 #[test]
