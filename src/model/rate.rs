@@ -17,7 +17,7 @@ const LATE_BY_ITSELF_US: u64 = 1000;
 pub(crate) fn kept_in(second: &Tally) -> Option<bool> {
     let enough = second.due as f64 * SHARE_REQUIRED;
     let late = second.dispatch.percentile_us(99.0).is_some_and(|us| us > LATE_BY_ITSELF_US);
-    (second.due > 0).then(|| second.counts.dropped == 0 && second.begun as f64 >= enough && !late)
+    (second.due > 0).then_some(second.counts.dropped == 0 && second.begun as f64 >= enough && !late)
 }
 
 /// What became of an open loop's rate.
