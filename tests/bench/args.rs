@@ -40,6 +40,8 @@ pub(crate) enum Part {
     Memory,
     /// Two threads against one
     Scaling,
+    /// How near an open loop keeps to its schedule
+    Rate,
     /// Opening 10,000 connections at nginx's default backlog
     Opening,
     /// What a job of the service costs beyond its window

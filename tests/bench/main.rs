@@ -7,6 +7,7 @@ mod jobs;
 mod memory;
 mod opening;
 mod process;
+mod rate;
 mod scaling;
 mod server;
 mod table;
@@ -44,6 +45,7 @@ fn main() {
         match part {
             Part::Memory => memory::measure(&server, args.seconds, &mut targets),
             Part::Scaling => scaling::measure(&server, &args, &mut targets),
+            Part::Rate => rate::measure(&server, args.seconds, &mut targets),
             Part::Opening => opening::measure(&mut targets),
             Part::Jobs => jobs::measure(&server),
             work => works::work(work).measure(&server, &args, &mut targets),
