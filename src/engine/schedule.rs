@@ -123,6 +123,12 @@ impl Schedule {
         Some(Taken::Claim(next))
     }
 
+    /// Until when a schedule without another request lasts: a run by time covers
+    /// its time, one by count ends with its last request.
+    pub(crate) fn lasts_until(&self) -> Nanos {
+        if self.left == Some(0) || self.ended.is_some() { 0 } else { self.window.end }
+    }
+
     /// A claim ends: the request has come due by `now`. False when that was too
     /// long ago to begin it.
     pub(crate) fn redeem(&mut self, intended: Nanos, now: Nanos) -> bool {

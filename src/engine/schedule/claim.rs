@@ -25,11 +25,13 @@ pub(crate) struct Claim {
     schedule: Arc<Mutex<Schedule>>,
     /// The request that this thread will begin when it is due.
     ahead: Option<Nanos>,
+    /// What lies ahead is no request, but the end.
+    closing: bool,
 }
 
 impl Claim {
     pub(crate) fn new(schedule: Arc<Mutex<Schedule>>) -> Self {
-        Self { schedule, ahead: None }
+        Self { schedule, ahead: None, closing: false }
     }
 
     /// When the claimed request is due.
@@ -44,7 +46,8 @@ impl Claim {
             return Turn::Wait(ahead);
         }
         let mut schedule = lock(&self.schedule);
-        let taken = match self.ahead.take() {
+        let claimed = self.ahead.take().filter(|_| !self.closing);
+        let taken = match claimed {
             Some(due) if schedule.redeem(due, now) => Some(Taken::Due(due)),
             _ => schedule.take(now, idle),
         };
@@ -54,6 +57,11 @@ impl Claim {
             Some(Taken::Claim(ahead)) => {
                 self.ahead = Some(ahead);
                 Turn::Wait(ahead)
+            }
+            None if now < schedule.lasts_until() => {
+                let end = schedule.lasts_until();
+                (self.ahead, self.closing) = (Some(end), true);
+                Turn::Wait(end)
             }
             None => Turn::Over,
         }
@@ -76,7 +84,7 @@ impl Claim {
         recorder: &mut Recorder,
     ) {
         let mut schedule = lock(&self.schedule);
-        schedule.close(now, self.ahead.take(), given);
+        schedule.close(now, self.ahead.take().filter(|_| !self.closing), given);
         tell(&mut schedule, recorder, now);
     }
 }

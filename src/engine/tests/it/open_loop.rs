@@ -45,6 +45,7 @@ fn exactly_what_the_schedule_has_is_issued() {
         });
         check(&run);
         run.all(Outcome::Ok, 300);
+        assert!(run.total.span_us >= 300_000, "a run by time covers its time");
         assert_eq!(run.opened(), u64::from(connections));
         assert_eq!(run.end.reason, EndReason::Completed);
     }
