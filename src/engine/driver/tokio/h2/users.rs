@@ -436,25 +436,27 @@ impl Users {
         while !self.waiting.is_empty() {
             let Some(session) = &mut self.session else { return self.connect() };
             match session.sender.poll_ready(&mut Context::from_waker(&self.waker)) {
-                Poll::Pending => return,
+                Poll::Pending => break,
+                Poll::Ready(Ok(())) if session.streams >= session.limit => break,
+                Poll::Ready(Ok(())) => {
+                    if let Err(error) = self.send_first(now) {
+                        self.part(&error);
+                    }
+                }
                 Poll::Ready(Err(error)) => self.part(&error),
-                Poll::Ready(Ok(())) => match self.send_on_session(now) {
-                    Ok(()) => break,
-                    Err(error) => self.part(&error),
-                },
             }
         }
         self.count_streams();
     }
 
-    /// Sends on a session that takes requests, up to the limit on its streams.
+    /// Sends what has waited longest on a session that takes one more request;
+    /// to know of the next, the crate must be asked again.
     #[inline]
-    fn send_on_session(&mut self, now: Nanos) -> Result<(), h2::Error> {
+    fn send_first(&mut self, now: Nanos) -> Result<(), h2::Error> {
         let local = self.local.clone();
         let Some(request) = &local.shared.prepared.http2 else { return Ok(()) };
-        while let Some(&index) = self.waiting.front()
+        if let Some(&index) = self.waiting.front()
             && let Some(session) = &mut self.session
-            && session.streams < session.limit
         {
             let stream = Stream::open(session, request, now)?;
             self.waiting.pop_front();

@@ -1,12 +1,14 @@
 //! RST_STREAM of every kind.
 
 use super::frames::{
-    DATA, END_HEADERS, END_STREAM, HEADERS, OK, RST_STREAM, frame, greeting, head, load_http2,
+    DATA, END_HEADERS, END_STREAM, HEADERS, Http2, MAX_CONCURRENT_STREAMS, OK, RST_STREAM, frame,
+    greeting, head, load_http2,
 };
+use crate::support::Server;
 use benchd_model::Outcome;
 
 /// A server that resets every stream with `code`, after `before`.
-fn resetting(code: u32, answer: &'static [u8]) -> crate::support::Server {
+fn resetting(code: u32, answer: &'static [u8]) -> Server {
     greeting(move |mut http2| {
         while let Some(stream) = http2.request() {
             if !answer.is_empty() {
@@ -72,6 +74,25 @@ fn a_complete_answer_counts_although_the_rest_of_the_request_is_not_wanted() {
     });
     run.all(Outcome::Ok, 10);
     assert_eq!((run.total.status_codes[&413], run.opened()), (10, 1));
+}
+
+#[test]
+fn streams_that_make_way_at_the_server_s_limit_keep_their_connection() {
+    // Both answers come at once, early: until the streams are reset they count.
+    let server = Server::start(|peer| {
+        let Some(mut http2) = Http2::greet(peer, &[(MAX_CONCURRENT_STREAMS, 2)]) else { return };
+        while let (Some(first), Some(second)) = (http2.request(), http2.request()) {
+            let answer = |stream| frame(HEADERS, END_HEADERS | END_STREAM, stream, OK);
+            http2.peer.send([answer(first), answer(second)].concat());
+        }
+    });
+    let run = load_http2(server.address, |plan| {
+        plan.request.method = "POST".into();
+        plan.request.body = vec![b'x'; 1 << 20];
+        (plan.streams, plan.requests) = (2, Some(20));
+    });
+    run.all(Outcome::Ok, 20);
+    assert_eq!((run.opened(), run.end.streams_achieved), (1, 2));
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Many streams on a connection, and how many the server allows.
 
-use super::frames::{DATA, END_HEADERS, END_STREAM, HEADERS, Http2, OK, greeting, load_http2};
+use super::frames::{
+    DATA, END_HEADERS, END_STREAM, HEADERS, Http2, MAX_CONCURRENT_STREAMS, OK, greeting, load_http2,
+};
 use crate::support::{Measured, Server, load_until, plan};
 use benchd_engine::{Progress, Stop};
 use benchd_model::Outcome;
@@ -9,8 +11,6 @@ use benchd_model::spec::Protocol;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-
-const MAX_CONCURRENT_STREAMS: u16 = 3;
 
 /// A server that allows `limit` streams and answers in bursts: all requests
 /// that are in flight when there are `burst` of them.
