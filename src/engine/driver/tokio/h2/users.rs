@@ -172,8 +172,9 @@ impl Users {
             && let Poll::Ready(opened) = opening.as_mut().poll(context)
         {
             self.opening = None;
+            let late = self.local.slots.passed(self.slot);
             self.local.slots.disarm(self.slot);
-            self.take_opened(opened);
+            self.take_opened(opened, late);
         }
         if self.signal.take_connection() {
             self.poll_sessions();
@@ -251,13 +252,16 @@ impl Users {
         self.draining.extend(self.session.take());
     }
 
-    fn take_opened(&mut self, opened: Result<Session, Failure>) {
+    fn take_opened(&mut self, opened: Result<Session, Failure>, late: bool) {
         match opened {
             Ok(session) => {
                 self.refusals = 0;
                 self.session = Some(session);
                 self.signal.mark_connection();
             }
+            // Those it was begun for have timed out before it; for those who came
+            // later there is another try.
+            Err(_) if late => {}
             Err(failure) => self.fail_waiting(&failure),
         }
     }

@@ -1,6 +1,9 @@
 //! Time limits: of a request, of its body, of a connection.
 
-use super::frames::{DATA, END_HEADERS, HEADERS, OK, PING, RST_STREAM, greeting, load_http2};
+use super::frames::{
+    DATA, END_HEADERS, GOAWAY, HEADERS, Http2, OK, PING, RST_STREAM, farewell, greeting, load_http2,
+};
+use crate::support::Server;
 use benchd_model::Outcome;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -98,6 +101,32 @@ fn a_server_that_is_slow_and_alive_keeps_its_connection() {
     });
     run.all(Outcome::Timeout, 6);
     assert_eq!(run.opened(), 1);
+}
+
+#[test]
+fn who_comes_while_a_connection_is_opened_has_a_time_limit_of_its_own() {
+    // The second connection says nothing. One user needs it at once, the other
+    // only when the first connection has answered everything.
+    let server = Server::start(|peer| {
+        if peer.number == 1 {
+            return peer.hold();
+        }
+        let Some(mut http2) = Http2::greet(peer, &[]) else { return };
+        if http2.peer.number == 0 {
+            let (Some(first), Some(second)) = (http2.request(), http2.request()) else { return };
+            http2.send(GOAWAY, 0, 0, &farewell(second, 0));
+            http2.answer(first, b"hello");
+            std::thread::sleep(Duration::from_millis(200));
+            http2.answer(second, b"hello");
+        }
+        http2.answer_all(b"hello");
+    });
+    let run = load_http2(server.address, |plan| {
+        (plan.streams, plan.requests) = (2, Some(4));
+        plan.timeout = Duration::from_secs(2);
+    });
+    assert_eq!((run.of(Outcome::Ok), run.of(Outcome::Timeout)), (3, 1), "{}", run.reasons());
+    assert_eq!(server.accepted(), 3);
 }
 
 #[test]
