@@ -117,6 +117,8 @@ pub(super) struct Ring {
     batch: Vec<cqueue::Entry>,
     /// Where in the batch the next completion is.
     next: usize,
+    /// Where those end that came with the last round; others wait for the next.
+    known: usize,
     /// Counts the batches; wraps.
     round: u32,
     /// Requests that will complete at least once more.
@@ -126,18 +128,21 @@ pub(super) struct Ring {
 impl Ring {
     /// Sets a ring up on this thread, which must be the only one to use it.
     pub(super) fn new(shared: &Arc<Shared>, period: Duration) -> io::Result<Self> {
+        let endpoints = &shared.prepared.plan.endpoints;
+        let addresses = endpoints.iter().map(Endpoint::as_any).collect::<io::Result<_>>()?;
+        let waste = Region::untouched(DISCARD_AT_ONCE)?;
         let uring = set_up()?;
         let buffers = Buffers::register(&uring)?;
-        let endpoints = &shared.prepared.plan.endpoints;
         let mut ring = Self {
             uring: ManuallyDrop::new(uring),
             buffers: ManuallyDrop::new(buffers),
-            waste: ManuallyDrop::new(Region::untouched(DISCARD_AT_ONCE)?),
+            waste: ManuallyDrop::new(waste),
             shared: ManuallyDrop::new(shared.clone()),
-            addresses: endpoints.iter().map(Endpoint::as_any).collect::<io::Result<_>>()?,
+            addresses,
             period: Box::new(Timespec::from(period)),
             batch: Vec::with_capacity(COMPLETIONS as usize),
             next: 0,
+            known: 0,
             round: 0,
             outstanding: 0,
         };
@@ -211,21 +216,26 @@ impl Ring {
         self.push(entry, Op::Discard, token);
     }
 
-    /// Submits, and waits for a completion as long as said.
+    /// Submits, and waits for a completion as long as said. Nothing is left to
+    /// be submitted then.
     pub(super) fn enter(&mut self, wait: Wait) -> io::Result<()> {
+        // Completions may be there already.
+        let wait = if self.batch.is_empty() { wait } else { Wait::Not };
         let entered = match wait {
             Wait::Not => self.enter_kernel(false),
             Wait::ForCompletion => self.enter_kernel(true),
             Wait::Until(moment) => self.enter_kernel_until(moment),
         };
         self.reap();
-        self.round = self.round.wrapping_add(1);
         match entered {
-            Ok(_) => Ok(()),
+            Err(error) if !is_passing(&error) => return Err(error),
             // Interrupted, or to be tried again once completions are taken.
-            Err(error) if is_passing(&error) => Ok(()),
-            Err(error) => Err(error),
+            _ if !self.uring.submission().is_empty() => self.submit(),
+            _ => {}
         }
+        self.round = self.round.wrapping_add(1);
+        self.known = self.batch.len();
+        Ok(())
     }
 
     #[inline]
@@ -258,11 +268,12 @@ impl Ring {
     /// The next completion of the batch.
     #[inline]
     pub(super) fn completion(&mut self) -> Option<Done> {
-        let Some(entry) = self.batch.get(self.next) else {
-            self.batch.clear();
-            self.next = 0;
+        if self.next == self.known {
+            self.batch.drain(..self.known);
+            (self.next, self.known) = (0, 0);
             return None;
-        };
+        }
+        let entry = &self.batch[self.next];
         self.next += 1;
         let (data, flags) = (entry.user_data(), entry.flags());
         let result = match entry.result() {
@@ -327,14 +338,21 @@ impl Ring {
         }
     }
 
-    /// Hands what is queued to the kernel.
+    /// Hands all that is queued to the kernel: what stayed behind might find
+    /// another socket under its number.
     #[cold]
     pub(super) fn submit(&mut self) {
-        if let Err(error) = self.uring.submit() {
-            assert!(is_passing(&error), "the ring takes no requests: {error}");
-            self.reap();
-            self.round = self.round.wrapping_add(1);
+        for _ in 0..MOST_ROUNDS {
+            if self.uring.submission().is_empty() {
+                return;
+            }
+            if let Err(error) = self.uring.submit() {
+                assert!(is_passing(&error), "the ring takes no requests: {error}");
+                // The next round's: they may answer what this one has queued.
+                self.reap();
+            }
         }
+        panic!("the ring takes no requests");
     }
 
     /// Moves completions into the batch, so that their places are free.

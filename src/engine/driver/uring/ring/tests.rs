@@ -123,3 +123,19 @@ fn what_is_thrown_away_is_counted_and_nothing_else_is_taken() {
     ring.discard(ours.as_fd(), 100, token(0));
     assert_eq!(next(&mut ring), (Ok(0), true, None));
 }
+
+#[test]
+fn completions_taken_in_out_of_turn_are_the_next_round_s() {
+    let Some(mut ring) = ring() else { return };
+    ring.tick();
+    // As when the kernel takes no more requests in the middle of a batch.
+    while ring.batch.is_empty() {
+        ring.uring.submit_and_wait(1).unwrap();
+        ring.reap();
+    }
+    assert!(ring.completion().is_none());
+    // Nothing else is under way: waiting for one more would be for ever.
+    ring.enter(Wait::ForCompletion).unwrap();
+    assert!(matches!(ring.completion(), Some(Done { op: Op::Tick, .. })));
+    assert!(ring.completion().is_none());
+}
