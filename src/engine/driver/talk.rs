@@ -119,7 +119,9 @@ impl Talk {
     ) -> Result<Exchange, Failure> {
         let attempt = &self.attempt;
         if done > attempt.deadline {
-            return Err(self.too_slow(shared));
+            // It was not when the time was over.
+            let what = "response not complete";
+            return Err(Failure::too_slow(shared, Outcome::Timeout, what));
         }
         let keeps = shared.prepared.plan.keepalive && attempt.flushed;
         Ok(Exchange {
@@ -247,4 +249,30 @@ pub(super) fn settle(
 /// A server's name, as much of it as is kept.
 pub(super) fn shortened(name: &str) -> String {
     name.chars().take(LONGEST_NAME).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Talk;
+    use crate::http1::HeadCache;
+    use crate::shared::Shared;
+    use benchd_model::Outcome;
+
+    #[test]
+    fn a_response_that_is_complete_too_late_is_not_called_none() {
+        let shared = Shared::for_test("127.0.0.1:1".parse().unwrap());
+        let mut heads = HeadCache::new("GET", false);
+        let mut talk = Talk::default();
+        for (now, in_time) in [(10, true), (11, false)] {
+            talk.begin(1, 1, 10, true);
+            talk.attempt.written = shared.prepared.request.len();
+            let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+            let ended = talk.take(&shared, &mut heads, answer, now).unwrap();
+            assert_eq!(ended.is_ok(), in_time);
+            if let Err(failure) = ended {
+                assert_eq!(failure.outcome, Outcome::Timeout);
+                assert!(failure.reason.contains("not complete"), "{}", failure.reason);
+            }
+        }
+    }
 }
