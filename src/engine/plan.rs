@@ -197,7 +197,7 @@ pub enum PlanError {
     #[error("either requests or duration must be given")]
     Endless,
     /// The rate is no number of requests per second.
-    #[error("{0} is no rate: requests per second are more than 0")]
+    #[error("{0} is no rate: requests per second are more than 0 and at most 1e9")]
     Rate(f64),
     /// HTTP/2 is spoken in closed loops only.
     #[error("HTTP/2 takes no rate in this version")]
@@ -314,7 +314,8 @@ impl Plan {
         if self.requests.is_none() && self.duration.is_none() {
             return Err(PlanError::Endless);
         }
-        let senseless = |rate: &f64| !rate.is_finite() || *rate <= 0.0;
+        // Beyond one a nanosecond the clock cannot tell them apart.
+        let senseless = |rate: &f64| !(*rate > 0.0 && *rate <= 1e9);
         if let Some(rate) = self.rate.map(|rate| rate.per_second).filter(senseless) {
             return Err(PlanError::Rate(rate));
         }
@@ -417,7 +418,7 @@ mod tests {
         assert!(matches!(refused(&unix), PlanError::Source(..)));
         assert_eq!(refused(&|p| p.connections = 0), PlanError::NoConnections);
         assert_eq!(refused(&|p| p.duration = None), PlanError::Endless);
-        for per_second in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        for per_second in [0.0, -1.0, 1e300, f64::NAN, f64::INFINITY] {
             let rate = Rate { per_second, arrivals: Arrivals::Constant, max_queued: 0, seed: 0 };
             assert!(matches!(refused(&|p| p.rate = Some(rate)), PlanError::Rate(_)));
         }

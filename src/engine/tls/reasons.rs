@@ -5,6 +5,11 @@ use rustls::pki_types::{ServerName, UnixTime};
 use rustls::{AlertDescription, CertificateError, Error, PeerIncompatible};
 use std::io;
 
+/// So many of a certificate's names are told, and so much of each: a server
+/// may send any number of any length.
+const MOST_NAMES: usize = 5;
+const LONGEST_NAME: usize = 100;
+
 const WAYS_OUT: &str = "use --ca-file (target.tls.ca) with its issuer, or --insecure";
 
 /// Why a handshake, or what followed it, ended with `error`.
@@ -49,10 +54,12 @@ fn certificate(why: &CertificateError) -> String {
                 ServerName::IpAddress(address) => std::net::IpAddr::from(*address).to_string(),
                 other => format!("{other:?}"),
             };
-            let presented: Vec<&str> = presented.iter().map(|name| bare(name)).collect();
-            let names = match presented.as_slice() {
-                [] => "has no name".to_owned(),
-                names => format!("is for {}", names.join(", ")),
+            let shown = presented.iter().take(MOST_NAMES).map(|name| shortened(bare(name)));
+            let shown: Vec<String> = shown.collect();
+            let names = match presented.len().saturating_sub(MOST_NAMES) {
+                _ if presented.is_empty() => "has no name".to_owned(),
+                0 => format!("is for {}", shown.join(", ")),
+                more => format!("is for {} and {more} more", shown.join(", ")),
             };
             format!(
                 "the certificate is not for {expected}: it {names}; ask for one of its names \
@@ -83,6 +90,13 @@ fn certificate(why: &CertificateError) -> String {
 fn bare(name: &str) -> &str {
     let inner = name.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')'));
     inner.unwrap_or(name).trim_matches('"')
+}
+
+fn shortened(name: &str) -> String {
+    match name.char_indices().nth(LONGEST_NAME) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name.to_owned(),
+    }
 }
 
 fn refused(alert: AlertDescription) -> String {
@@ -137,6 +151,16 @@ mod tests {
         assert_eq!(name(AlertDescription::UnknownPSKIdentity), "unknown_psk_identity");
         let told = in_words(&Error::AlertReceived(AlertDescription::ProtocolVersion));
         assert!(told.contains("--tls-min") && told.contains("protocol_version"), "{told}");
+    }
+
+    #[test]
+    fn a_certificate_with_many_long_names_is_told_in_short() {
+        let presented = vec![format!("DnsName(\"{}\")", "x".repeat(5000)); 900];
+        let expected = "shop".try_into().unwrap();
+        let why = CertificateError::NotValidForNameContext { expected, presented };
+        let told = in_words(&Error::InvalidCertificate(why));
+        assert!(told.contains("xxx…, ") && told.contains("and 895 more;"), "{told}");
+        assert!(told.len() < 1000, "{}", told.len());
     }
 
     #[test]
