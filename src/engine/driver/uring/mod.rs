@@ -8,6 +8,7 @@ mod events;
 mod load;
 mod open_loop;
 mod ring;
+mod setup;
 mod slot;
 
 use super::{Order, Orders, Report, Reporter};
@@ -21,7 +22,7 @@ pub(crate) const NAME: &str = "io_uring";
 
 /// Says whether the kernel grants what this driver needs.
 pub(crate) fn probe() -> io::Result<()> {
-    ring::probe()
+    setup::probe()
 }
 
 /// Runs one generator thread from its first report to its last but one.

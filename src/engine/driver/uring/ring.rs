@@ -3,6 +3,7 @@
 //! that its methods are safe to call; what a completion means it does not know.
 
 use super::buffers::{Buffers, GROUP, Lent, Region};
+use super::setup::set_up;
 use crate::clock::Nanos;
 use crate::endpoint::Endpoint;
 use crate::shared::Shared;
@@ -17,10 +18,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Requests that may wait for submission.
-const SUBMISSIONS: u32 = 512;
+pub(super) const SUBMISSIONS: u32 = 512;
 
 /// Completions that may wait for us; more are kept by the kernel.
-const COMPLETIONS: u32 = 8192;
+pub(super) const COMPLETIONS: u32 = 8192;
 
 /// The most that one receive throws away.
 const DISCARD_AT_ONCE: usize = 1 << 20;
@@ -404,36 +405,6 @@ impl Drop for Ring {
 fn is_passing(error: &io::Error) -> bool {
     let errno = error.raw_os_error().map(Errno::from_raw_os_error);
     matches!(errno, Some(Errno::INTR | Errno::AGAIN | Errno::BUSY | Errno::TIME))
-}
-
-/// A ring that does deferred work only when it is waited on, or, before
-/// Linux 6.1, when the thread enters the kernel anyway.
-fn set_up() -> io::Result<IoUring> {
-    let mut builder = IoUring::builder();
-    builder.setup_clamp().setup_submit_all().setup_single_issuer().setup_cqsize(COMPLETIONS);
-    let mut deferring = builder.clone();
-    let uring = match deferring.setup_defer_taskrun().build(SUBMISSIONS) {
-        Ok(uring) => uring,
-        Err(error) if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => {
-            builder.setup_coop_taskrun().build(SUBMISSIONS)?
-        }
-        Err(error) => return Err(error),
-    };
-    let parameters = uring.params();
-    let suffices = parameters.is_feature_nodrop()
-        && parameters.is_feature_submit_stable()
-        && parameters.is_feature_skip_cqe_on_success();
-    if suffices { Ok(uring) } else { Err(io::Error::from(io::ErrorKind::Unsupported)) }
-}
-
-/// Says whether this kernel grants what the driver needs.
-pub(super) fn probe() -> io::Result<()> {
-    let uring = set_up()?;
-    // Dropped after the ring.
-    let buffers = Buffers::register(&uring)?;
-    drop(uring);
-    drop(buffers);
-    Ok(())
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-use super::{COMPLETIONS, Done, Op, Ring, SUBMISSIONS, Token, Wait, probe};
+use super::{COMPLETIONS, Done, Op, Ring, SUBMISSIONS, Token, Wait};
+use crate::driver::uring::probe;
 use crate::shared::Shared;
 use rustix::io::Errno;
 use std::io::{Read, Write};
