@@ -74,6 +74,8 @@ pub(crate) struct Schedule {
     window: Window,
     /// Measured requests that the schedule may yet have.
     left: Option<u64>,
+    /// When the request after the last one would have been due.
+    over: Option<Nanos>,
     /// Threads that have claimed a request ahead of time.
     claims: usize,
     /// When the first thread saw the run end.
@@ -99,6 +101,7 @@ impl Schedule {
             patience,
             window,
             left: requests,
+            over: None,
             claims: 0,
             ended: None,
             news: News::default(),
@@ -123,10 +126,15 @@ impl Schedule {
         Some(Taken::Claim(next))
     }
 
-    /// Until when a schedule without another request lasts: a run by time covers
-    /// its time, one by count ends with its last request.
+    /// Until when the schedule lasts, as far as it is known: a run by time covers
+    /// its time, and n requests at a rate the time that n of them take.
     pub(crate) fn lasts_until(&self) -> Nanos {
-        if self.left == Some(0) || self.ended.is_some() { 0 } else { self.window.end }
+        self.over.map_or(self.window.end, |over| over.min(self.window.end))
+    }
+
+    /// True when there is nothing left to wait for.
+    pub(crate) fn is_over(&self, now: Nanos) -> bool {
+        self.ended.is_some() || now >= self.lasts_until()
     }
 
     /// A claim ends: the request has come due by `now`. False when that was too
@@ -216,7 +224,10 @@ impl Schedule {
         if let (Some(left), true) = (&mut self.left, next >= self.window.start) {
             match left.checked_sub(1) {
                 Some(rest) => *left = rest,
-                None => self.next = None,
+                None => {
+                    self.next = None;
+                    self.over.get_or_insert(next);
+                }
             }
         }
     }

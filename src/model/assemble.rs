@@ -11,7 +11,7 @@ use crate::result::{
     AddressResult, LoadResult, RunResult, ServerResult, StubStatusResult, TrialResult,
 };
 use crate::seconds::{merged, share, threads, threads_at_most};
-use crate::spec::{DEFAULT_CRITERION, LoadModel};
+use crate::spec::{DEFAULT_CRITERION, LoadModel, Protocol};
 use crate::validity::{SHORTEST_JUDGED_S, is_judged, remarks, validity};
 use crate::verdict::Validity;
 use crate::{
@@ -110,7 +110,7 @@ fn figures(evidence: &Evidence<'_>, trials: &Trials<'_>, tally: &Tally) -> RunRe
         duration_s: tally.span_s(),
         rps: per_second(tally.counts.ok, tally),
         goodput_rps: per_second(tally.good(), tally),
-        rate_achieved_ratio: RateKept::of(trials, tally).map(|kept| kept.achieved_ratio),
+        rate_achieved_ratio: RateKept::of(tally).map(|kept| kept.achieved_ratio),
         error_ratio: tally.error_ratio(),
         non_2xx_ratio: (tally.counts.ok > 0)
             .then(|| tally.non_2xx() as f64 / tally.counts.ok as f64),
@@ -173,7 +173,10 @@ fn load_result(spec: &JobSpec, trials: &Trials<'_>) -> LoadResult {
         connections_achieved: trials.iter().map(achieved).max().unwrap_or(0),
         protocol: spec.load.protocol.name().to_owned(),
         streams: spec.load.streams,
-        streams_achieved: ends().map(|end| end.streams_achieved).max().unwrap_or(0),
+        streams_achieved: match spec.load.protocol {
+            Protocol::H2 => ends().map(|end| end.streams_achieved).max().unwrap_or(0),
+            Protocol::Http1 | Protocol::Http10 => 1,
+        },
         keepalive: spec.load.keepalive,
         driver: drivers.into_iter().collect::<Vec<_>>().join("+"),
         threads: ends().map(|end| end.threads).max().unwrap_or(threads_at_most(&spec.load)),

@@ -61,7 +61,7 @@ impl Signs {
             worked,
             waited,
             throttled: kernel.and_then(|k| share(k.throttled_us?, tally, 1)).map(|t| t.min(1.0)),
-            idle: share(in_flight_us(tally), tally, load.in_flight())
+            idle: share(in_flight_us(tally, load), tally, load.in_flight())
                 .filter(|_| attempts > 0)
                 .map(|used| (1.0 - used).max(0.0)),
             lost: kernel.and_then(|k| {
@@ -104,11 +104,14 @@ pub(crate) fn signs(seconds: &[Second], load: &LoadSpec, threads: u32) -> Vec<Si
 
 /// Connection time in flight of the attempts that ended in a second, in
 /// microseconds; what was cut off in it counts for all of it.
-fn in_flight_us(tally: &Tally) -> u64 {
-    // What waited in an open loop occupied no connection.
+fn in_flight_us(tally: &Tally, load: &LoadSpec) -> u64 {
+    // What waited in an open loop occupied no connection. What was dropped
+    // stands at the time limit among the failures.
     let answered = if tally.due > 0 { &tally.service } else { &tally.latency };
-    let dropped = if tally.counts.dropped > 0 { 0 } else { tally.failed.sum_us() };
-    let ended = answered.sum_us().saturating_add(dropped);
+    let limit_us = u64::try_from(load.timeout.duration().as_micros()).unwrap_or(u64::MAX);
+    let dropped_us = tally.counts.dropped.saturating_mul(limit_us);
+    let failed_us = tally.failed.sum_us().saturating_sub(dropped_us);
+    let ended = answered.sum_us().saturating_add(failed_us);
     ended.saturating_add(tally.counts.aborted.saturating_mul(tally.span_us))
 }
 

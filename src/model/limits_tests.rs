@@ -125,6 +125,19 @@ fn nothing_asked_is_nothing_held_back() {
 }
 
 #[test]
+fn requests_that_time_out_hold_connections_and_dropped_ones_do_not() {
+    let limit = load().timeout.duration();
+    let mut tally = Tally { span_us: 30_000_000, due: 30, ..Tally::default() };
+    for outcome in [Outcome::Timeout; 5].into_iter().chain([Outcome::Dropped; 25]) {
+        tally.counts.add(outcome);
+        tally.failed.record(limit);
+    }
+    // Five of ten connections for all of the 30 s.
+    let idle = one(Second { tally, ..Second::default() }).idle.unwrap();
+    assert!((idle - 0.5).abs() < 0.001, "{idle}");
+}
+
+#[test]
 fn what_was_cut_off_at_the_end_was_in_flight_too() {
     let mut last =
         Second { tally: Tally { span_us: 1_000_000, ..Tally::default() }, ..Second::default() };

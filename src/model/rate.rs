@@ -1,8 +1,6 @@
 //! Whether an open loop kept the rate it was asked for, and who held it back.
 
-use crate::assemble::Trials;
 use crate::result::RunResult;
-use crate::seconds::{Second, merged};
 use crate::verdict::LimitedBy;
 use crate::{Counts, Tally};
 
@@ -32,18 +30,8 @@ pub(crate) struct RateKept {
 
 impl RateKept {
     /// Nothing in a closed loop, or when nothing came due.
-    pub(crate) fn of(trials: &Trials<'_>, tally: &Tally) -> Option<Self> {
-        let (mut due, mut begun) = (0, 0);
-        for generators in trials {
-            let seconds = merged(generators);
-            // A load by count goes on after its last request came due; what it
-            // begins then is late, not on its rate.
-            let last = seconds.iter().rposition(|second| second.tally.due > 0);
-            for Second { tally, .. } in &seconds[..last.map_or(0, |last| last + 1)] {
-                due += tally.due;
-                begun += tally.begun;
-            }
-        }
+    pub(crate) fn of(tally: &Tally) -> Option<Self> {
+        let Tally { due, begun, .. } = *tally;
         let achieved_ratio = (due > 0).then(|| begun as f64 / due as f64)?.min(1.0);
         let p99 = |times: &crate::Histogram| times.percentile_us(99.0).unwrap_or(0);
         let (own, all) = (p99(&tally.dispatch), p99(&tally.lateness));
@@ -181,12 +169,6 @@ mod tests {
         assert!(generator.reasons[0].contains("load.threads"), "{:?}", generator.reasons);
         assert_eq!(limited_by(100, 20_000).limited_by, LimitedBy::Server);
         assert_eq!(limited_by(900, 900).limited_by, LimitedBy::Server);
-    }
-
-    #[test]
-    fn what_begins_after_the_schedule_has_ended_is_not_on_its_rate() {
-        let result = judged([at_rate(200, 100), at_rate(0, 100)]);
-        assert_eq!(result.rate_achieved_ratio, Some(0.5));
     }
 
     #[test]

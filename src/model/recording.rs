@@ -94,8 +94,8 @@ pub struct Tally {
     /// `dropped` or still waiting.
     #[serde(default)]
     pub due: u64,
-    /// Requests of an open loop that the generator turned to while the window
-    /// lasted, whatever became of them.
+    /// Requests of an open loop that the generator turned to while the schedule
+    /// lasted, whatever became of them: n requests at a rate last n / rate.
     #[serde(default)]
     pub begun: u64,
     /// Sent − intended start, of every request sent; open loop only. It holds the

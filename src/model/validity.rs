@@ -52,7 +52,7 @@ pub(crate) fn validity(
         .filter(|limits| limits.limited_by() == LimitedBy::Generator)
         .max_by(|a, b| generator_share(a).total_cmp(&generator_share(b)));
     reasons.extend(spoiled.map(|limits| reason(limits, evidence, result)));
-    let rate = RateKept::of(trials, tally);
+    let rate = RateKept::of(tally);
     reasons.extend(rate.and_then(|rate| rate.reason(result, spoiled.is_some())));
     let reconciled = reconcile::check(result, trials);
     reasons.extend(reconciled.reasons(FOREIGN_TOLERATED));
@@ -163,18 +163,18 @@ fn kernel_remarks(kernel: &KernelCounts, limited_by: LimitedBy) -> Vec<String> {
     let mut remarks = Vec::new();
     if let Some(count) = some(kernel.listen_overflows) {
         remarks.push(format!(
-            "{count} connections found the server's accept queue full and waited for their SYN to be sent \
+            "{count} connections on this host found a server's accept queue full and waited for their SYN to be sent \
              again, a second or more: raise its backlog (nginx: listen … backlog=) and net.core.somaxconn"
         ));
     } else if let Some(count) = some(kernel.tcp_syn_retransmits) {
         remarks.push(format!(
-            "{count} SYNs were sent again after a second or more: the server's accept queue was full \
+            "{count} SYNs of this host were sent again after a second or more: the server's accept queue was full \
              (listen … backlog=, net.core.somaxconn) or they were lost on the way"
         ));
     }
     if let Some(count) = some(kernel.softnet_drops) {
         remarks.push(format!(
-            "{count} packets were dropped because a processor's input queue was full: raise \
+            "{count} packets of this host were dropped because a processor's input queue was full: raise \
              net.core.netdev_max_backlog"
         ));
     }

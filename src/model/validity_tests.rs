@@ -86,14 +86,17 @@ fn the_notes_name_the_queue_that_overflowed() {
         assert!(!quiet.contains(word), "{quiet}");
     }
     let syns = KernelCounts { tcp_syn_retransmits: Some(3), ..none };
-    assert!(notes(syns, none).contains("3 SYNs were sent again"));
+    assert!(notes(syns, none).contains("3 SYNs of this host were sent again"));
     let overflows = KernelCounts { listen_overflows: Some(5), ..syns };
     let while_opening = notes(none, overflows);
-    assert!(while_opening.contains("5 connections found the server's accept queue full"));
+    assert!(
+        while_opening.contains("5 connections on this host found a server's accept queue full")
+    );
     assert!(while_opening.contains("net.core.somaxconn") && !while_opening.contains("3 SYNs"));
     let softnet = KernelCounts { softnet_drops: Some(2), ..none };
     assert!(
-        notes(softnet, none).contains("2 packets") && notes(softnet, none).contains("netdev_max")
+        notes(softnet, none).contains("2 packets of this host")
+            && notes(softnet, none).contains("netdev_max")
     );
     let socket = KernelCounts { socket_drops: Some(2), ..none };
     assert!(notes(socket, none).contains("tcp_rmem"));

@@ -78,6 +78,8 @@ pub(crate) struct Recorder {
     document_bytes: Option<u64>,
     /// Bytes given as sent that had not been, to be taken back.
     overstated: u64,
+    /// When the schedule of an open loop is over; none in a closed one.
+    schedule_over: Option<Nanos>,
     end: ThreadEnd,
 }
 
@@ -98,6 +100,7 @@ impl Recorder {
             last_complete: 0,
             document_bytes: None,
             overstated: 0,
+            schedule_over: None,
             end: ThreadEnd { endpoints, ..ThreadEnd::default() },
         }
     }
@@ -293,7 +296,7 @@ impl Recorder {
 
     /// Files the rest. The window ends when the time was over, or with the
     /// last complete response after that; otherwise when the run was stopped,
-    /// or with the last attempt.
+    /// or with the last attempt, but not before a schedule by count is over.
     pub(crate) fn finish(&mut self, now: Nanos, stopped: bool) -> ThreadEnd {
         if let Some(window) = self.window.filter(|window| now >= window.start) {
             let end = if now >= window.end {
@@ -301,7 +304,8 @@ impl Recorder {
             } else if stopped {
                 now
             } else {
-                self.last_event
+                let over = self.schedule_over.map_or(0, |over| over.min(now));
+                self.last_event.max(over)
             };
             self.roll_to(end);
             let rest = end.saturating_sub(self.second_start);

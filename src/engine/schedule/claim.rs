@@ -52,13 +52,14 @@ impl Claim {
             _ => schedule.take(now, idle),
         };
         tell(&mut schedule, recorder, now);
+        recorder.schedule_lasts_until(schedule.lasts_until());
         match taken {
             Some(Taken::Due(intended)) => Turn::Begin(intended),
             Some(Taken::Claim(ahead)) => {
                 self.ahead = Some(ahead);
                 Turn::Wait(ahead)
             }
-            None if now < schedule.lasts_until() => {
+            None if !schedule.is_over(now) => {
                 let end = schedule.lasts_until();
                 (self.ahead, self.closing) = (Some(end), true);
                 Turn::Wait(end)

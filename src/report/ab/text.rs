@@ -106,12 +106,15 @@ impl AbReport {
         let concurrent = f64::from(self.concurrency) * seconds * 1000.0 / done;
         let rate = |bytes: u64| bytes as f64 / 1024.0 / seconds;
         writeln!(out, "Requests per second:    {:.2} [#/sec] (mean)", done / seconds)?;
-        writeln!(out, "Time per request:       {concurrent:.3} [ms] (mean)")?;
-        writeln!(
-            out,
-            "Time per request:       {:.3} [ms] (mean, across all concurrent requests)",
-            seconds * 1000.0 / done
-        )?;
+        // At a given rate the quotient of time and requests is no request's time.
+        if self.rate.is_none() {
+            writeln!(out, "Time per request:       {concurrent:.3} [ms] (mean)")?;
+            writeln!(
+                out,
+                "Time per request:       {:.3} [ms] (mean, across all concurrent requests)",
+                seconds * 1000.0 / done
+            )?;
+        }
         writeln!(
             out,
             "Transfer rate:          {:.2} [Kbytes/sec] received",

@@ -6,7 +6,17 @@ use crate::schedule::{Losses, News};
 use benchd_model::{Outcome, Span};
 use std::time::Duration;
 
+/// So much later than when a schedule by count is over its last requests may be
+/// begun and are in time: what it takes to be woken.
+const IN_TIME: Nanos = 1_000_000;
+
 impl Recorder {
+    /// The schedule lasts until then, as far as it is known.
+    #[inline]
+    pub(crate) fn schedule_lasts_until(&mut self, over: Nanos) {
+        self.schedule_over = Some(over);
+    }
+
     /// A request is begun at `now`, on a connection that is free since `free`.
     #[inline]
     pub(crate) fn begun(&mut self, measured: bool, intended: Nanos, free: Nanos, now: Nanos) {
@@ -16,7 +26,8 @@ impl Recorder {
         let window_end = self.window_end();
         self.roll_to(now.min(window_end));
         let tally = &mut self.current.tally;
-        tally.begun += u64::from(now < window_end);
+        let over = self.schedule_over.unwrap_or(window_end);
+        tally.begun += u64::from(now < window_end && now < over.saturating_add(IN_TIME));
         let possible = intended.max(free);
         tally.dispatch.record(Duration::from_nanos(now.saturating_sub(possible)));
     }

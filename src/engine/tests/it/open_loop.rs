@@ -56,9 +56,21 @@ fn exactly_what_the_schedule_has_is_issued() {
     });
     check(&run);
     run.all(Outcome::Ok, 123);
-    // The last one is due 61 ms after the first: never sooner, however fast the
-    // server is.
-    assert!(run.total.span_us >= 61_000, "{}", run.total.span_us);
+    // 123 requests at that rate take 61.5 ms, however fast the server is.
+    assert!(run.total.span_us >= 61_500, "{}", run.total.span_us);
+}
+
+#[test]
+fn what_begins_after_a_schedule_by_count_is_over_is_not_on_its_rate() {
+    let server = Server::answering(HELLO);
+    let run = load(server.address, |plan| {
+        plan.requests = Some(2000);
+        at(plan, 1e6);
+    });
+    check(&run);
+    run.all(Outcome::Ok, 2000);
+    // One connection cannot get 2,000 answers within the 2 ms of the schedule.
+    assert!(run.total.begun < 1900, "{} were in time", run.total.begun);
 }
 
 #[test]
