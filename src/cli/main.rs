@@ -27,7 +27,7 @@ fn main() -> ExitCode {
         Ok(settings) => settings,
         Err(refusal) => return refusal.print(),
     };
-    if let Err(error) = start_logging(&settings.command) {
+    if let Err(error) = start_logging(&settings.command).and_then(|()| check_driver()) {
         return failed(&error);
     }
     let policy = settings.policy;
@@ -51,6 +51,12 @@ fn main() -> ExitCode {
 fn failed(error: &anyhow::Error) -> ExitCode {
     tell(format_args!("benchd: {error:#}"));
     Exit::of(error).into()
+}
+
+/// A driver that there is not is refused before anything is begun with it.
+fn check_driver() -> anyhow::Result<()> {
+    let choice = benchd_engine::DriverChoice::from_environment();
+    choice.map(drop).map_err(|error| Stop::error(Exit::Usage, error.to_string()))
 }
 
 /// One thread is enough beside the engine's own, and leaves the processors to

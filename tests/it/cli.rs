@@ -81,6 +81,7 @@ fn refusals_name_the_variable_or_the_file_that_is_wrong() {
         ("", job, ("BENCHD_CONNECTIONS", "abc"), "BENCHD_CONNECTIONS: invalid value 'abc' for"),
         ("", job, ("BENCHD_CONNECTIONS", "0"), "BENCHD_CONNECTIONS (-c): 0 is not right here"),
         ("", job, ("BENCHD_FORMAT", "yaml"), "BENCHD_FORMAT (--format): "),
+        ("", job, ("BENCHD_DRIVER", "epoll"), "none of auto, tokio and io_uring"),
         ("connections = \"x\"", job, none, "connections in x.toml: invalid value 'x' for"),
         ("[run]\nduration = \"x\"", job, none, "duration in x.toml (-d): \"x\" is no duration"),
         ("conections = 5", job, none, "x.toml: unknown key \"conections\"; did you mean"),
