@@ -17,6 +17,7 @@ pub mod result;
 pub mod secrets;
 pub mod span;
 pub mod spec;
+pub mod statistics;
 pub mod stub_status;
 pub mod time;
 pub mod timeline;
