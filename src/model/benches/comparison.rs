@@ -1,12 +1,15 @@
 //! How long the arithmetic of a comparison takes:
 //! `cargo bench -p benchd-model --bench comparison`.
 
+#[expect(dead_code, reason = "the simulations use the other kinds of noise")]
 #[path = "../tests/statistics/noise.rs"]
 mod noise;
 
 use benchd_model::metrics::Better;
 use benchd_model::spec::LoadModel;
-use benchd_model::statistics::{ComparisonValidity, Design, Measured, Question, compare};
+use benchd_model::statistics::{
+    ComparedTrial, ComparisonValidity, Design, Measured, Question, compare,
+};
 use noise::{Kind, paired_trials, unpaired_trials};
 use std::time::Instant;
 
@@ -23,11 +26,7 @@ fn main() {
     }
 }
 
-fn report(
-    design: Design,
-    n: u32,
-    trials: impl Fn(u64) -> Vec<benchd_model::statistics::ComparedTrial>,
-) {
+fn report(design: Design, n: u32, trials: impl Fn(u64) -> Vec<ComparedTrial>) {
     let mut took_ms: Vec<f64> = (0..ROUNDS)
         .map(|seed| {
             let question = Question {

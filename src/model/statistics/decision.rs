@@ -104,11 +104,12 @@ pub(crate) fn judge(
     if high < margin_pct {
         return Judgement::decided(Decision::NoRegression, within(low, high, &shown, &margin));
     }
-    let crossing = format!(
-        "the interval from {} to {} % worse holds the margin of {margin} %",
-        shown.plain(low),
-        shown.plain(high)
-    );
+    let crossing = if low > 0.0 {
+        format!("worse by {} to {} %", shown.plain(low), shown.plain(high))
+    } else {
+        format!("anything from {} % better to {} % worse", shown.plain(-low), shown.plain(high))
+    };
+    let crossing = format!("{crossing}: the margin of {margin} % lies between");
     undecided(crossing, effect, better, margin_pct, design)
 }
 

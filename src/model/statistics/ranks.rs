@@ -145,8 +145,8 @@ mod tests {
     #[test]
     fn mann_whitney_agrees_with_known_figures() {
         let (a, b) = ([1.1, 2.2, 3.3, 4.4, 5.5], [2.0, 3.1, 6.6, 7.7, 8.8, 9.9]);
-        assert_close(mann_whitney_p(&a, &b), 0.177_489_177_489_177_49);
-        assert_close(mann_whitney_p(&b, &a), 0.177_489_177_489_177_49);
+        assert_close(mann_whitney_p(&a, &b), 0.177_489_177_489_177_5);
+        assert_close(mann_whitney_p(&b, &a), 0.177_489_177_489_177_5);
         let (a, b) = ([1.0, 2.0, 2.0, 3.0, 5.0, 5.0], [2.0, 4.0, 5.0, 6.0, 7.0, 7.0, 8.0]);
         assert_close(mann_whitney_p(&a, &b), 0.051_282_051_282_051_28);
         assert_close(mann_whitney_p(&[3.0; 6], &[3.0; 6]), 1.0);

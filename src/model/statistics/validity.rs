@@ -45,7 +45,7 @@ impl ComparisonValidity {
             );
         }
         if let Some(ratio) = self.rate_achieved_ratio
-            && !(ratio >= RATE_ACHIEVED)
+            && (ratio < RATE_ACHIEVED || ratio.is_nan())
         {
             objections.push(format!(
                 "only {:.1} % of the asked rate was sent: ask for a rate that both can take",
@@ -82,5 +82,5 @@ fn apart(a: f64, b: f64, trials: &[ComparedTrial]) -> bool {
     };
     let apart = (a - b).abs();
     let errors = apart * requests(Arm::A).min(requests(Arm::B));
-    !(apart <= ERROR_RATIOS_APART) && !(errors < ERRORS_APART)
+    apart.is_nan() || (apart > ERROR_RATIOS_APART && errors >= ERRORS_APART)
 }

@@ -11,8 +11,7 @@ use benchd_model::statistics::{
     Question, compare,
 };
 use noise::{Kind, paired_trials, unpaired_trials};
-
-const COMPARISONS: u64 = 1_000;
+use std::ops::Range;
 
 fn question(seed: u64, margin_pct: f64) -> Question {
     Question {
@@ -40,43 +39,44 @@ fn compared(design: Design, trials: Vec<ComparedTrial>, seed: u64, margin_pct: f
 }
 
 /// Percent of the comparisons that something is true of.
-fn share(count: usize) -> f64 {
-    100.0 * count as f64 / COMPARISONS as f64
+fn share(comparisons: &[Comparison], is_so: impl Fn(&Comparison) -> bool) -> f64 {
+    let count = comparisons.iter().filter(|comparison| is_so(comparison)).count();
+    100.0 * count as f64 / comparisons.len() as f64
 }
 
-fn paired(kind: Kind, blocks: u32, slowdown: f64, margin_pct: f64) -> Vec<Comparison> {
+/// As many simulated comparisons as `seeds`.
+fn paired(
+    seeds: Range<u64>,
+    kind: Kind,
+    blocks: u32,
+    slowdown: f64,
+    margin_pct: f64,
+) -> Vec<Comparison> {
     let one = |seed| {
         let trials = paired_trials(kind, blocks, slowdown, seed);
         compared(Design::Paired, trials, seed, margin_pct)
     };
-    (0..COMPARISONS).map(one).collect()
+    seeds.map(one).collect()
 }
 
 /// How often the interval holds the true effect, in percent.
 fn coverage(comparisons: &[Comparison], true_pct: f64) -> f64 {
-    let holds = |c: &&Comparison| {
+    share(comparisons, |c| {
         let (low, high) = c.ci_low_pct.zip(c.ci_high_pct).expect("an interval");
         low <= true_pct && true_pct <= high
-    };
-    share(comparisons.iter().filter(holds).count())
+    })
 }
 
 /// Decisions that are false when the arms are the same.
 fn alarms(comparisons: &[Comparison]) -> f64 {
-    let alarm =
-        |c: &&Comparison| matches!(c.decision, Decision::Regression | Decision::Improvement);
-    share(comparisons.iter().filter(alarm).count())
-}
-
-fn decided(comparisons: &[Comparison], decision: Decision) -> f64 {
-    share(comparisons.iter().filter(|c| c.decision == decision).count())
+    share(comparisons, |c| matches!(c.decision, Decision::Regression | Decision::Improvement))
 }
 
 /// With no margin at all every interval beside zero alarms: the hardest case.
 #[test]
 fn a_against_a_rarely_alarms_whatever_the_noise() {
-    for kind in [Kind::Independent, Kind::HeavyTailed, Kind::Drifting, Kind::Autocorrelated] {
-        let comparisons = paired(kind, 10, 1.0, 0.0);
+    for kind in [Kind::Independent, Kind::Drifting, Kind::Autocorrelated] {
+        let comparisons = paired(0..1_000, kind, 10, 1.0, 0.0);
         let (alarms, covered) = (alarms(&comparisons), coverage(&comparisons, 0.0));
         println!(
             "A/A, {kind:?}, 10 blocks, margin 0 %: {alarms:.1} % alarms, coverage {covered:.1} %"
@@ -87,37 +87,44 @@ fn a_against_a_rarely_alarms_whatever_the_noise() {
 
 #[test]
 fn the_quick_profile_does_not_alarm_at_the_usual_margin() {
-    for kind in [Kind::Independent, Kind::HeavyTailed, Kind::Drifting, Kind::Autocorrelated] {
-        let alarms = alarms(&paired(kind, 6, 1.0, DEFAULT_MARGIN_PCT));
+    for kind in [Kind::HeavyTailed, Kind::Drifting] {
+        let alarms = alarms(&paired(0..1_000, kind, 6, 1.0, DEFAULT_MARGIN_PCT));
         println!("A/A, {kind:?}, 6 blocks, margin {DEFAULT_MARGIN_PCT} %: {alarms:.1} % alarms");
         assert!(alarms <= 1.0);
     }
 }
 
-/// Found to be slower, and never passed over; that it is slower by more than a
+/// Found to be slower, and never passed over. That it is slower by more than a
 /// margin of half its size takes more blocks.
 #[test]
 fn a_slowdown_of_ten_percent_is_found() {
-    for (blocks, margin_pct, least) in [(10, 0.0, 90.0), (10, 2.0, 70.0), (30, 5.0, 90.0)] {
-        let comparisons = paired(Kind::Independent, blocks, 1.1, margin_pct);
-        let found = decided(&comparisons, Decision::Regression);
-        let passed = decided(&comparisons, Decision::NoRegression);
+    for (seeds, blocks, margin_pct) in [(0..1_000, 10, 0.0), (0..300, 30, DEFAULT_MARGIN_PCT)] {
+        let comparisons = paired(seeds, Kind::Independent, blocks, 1.1, margin_pct);
+        let found = share(&comparisons, |c| c.decision == Decision::Regression);
         println!(
-            "10 % slower, 5 % noise, {blocks} blocks, margin {margin_pct} %: {found:.1} % regression, {passed:.1} % no_regression"
+            "10 % slower, 5 % noise, {blocks} blocks, margin {margin_pct} %: {found:.1} % regression"
         );
-        assert!(found >= least && passed <= 0.5);
+        assert!(found >= 90.0);
+        assert!(comparisons.iter().all(|c| c.decision != Decision::NoRegression));
     }
+    let usual = paired(0..300, Kind::Independent, 10, 1.1, DEFAULT_MARGIN_PCT);
+    let found = share(&usual, |c| c.decision == Decision::Regression);
+    let passed = share(&usual, |c| c.decision == Decision::NoRegression);
+    println!(
+        "the same, 10 blocks, margin 5 %: {found:.1} % regression, {passed:.1} % no_regression"
+    );
+    assert!(passed <= 0.5);
 }
 
 #[test]
 fn intervals_of_pairs_hold_the_true_effect() {
-    for (kind, blocks) in [
-        (Kind::Independent, 6),
-        (Kind::HeavyTailed, 6),
-        (Kind::Independent, 15),
-        (Kind::Independent, 30),
+    for (seeds, kind, blocks) in [
+        (0..1_000, Kind::Independent, 6),
+        (0..1_000, Kind::HeavyTailed, 6),
+        (0..600, Kind::Independent, 15),
+        (0..600, Kind::Independent, 30),
     ] {
-        let covered = coverage(&paired(kind, blocks, 1.1, DEFAULT_MARGIN_PCT), 10.0);
+        let covered = coverage(&paired(seeds, kind, blocks, 1.1, DEFAULT_MARGIN_PCT), 10.0);
         println!("{kind:?}, {blocks} blocks: coverage {covered:.1} %");
         assert!((92.0..=98.0).contains(&covered));
     }
@@ -130,7 +137,7 @@ fn intervals_of_sets_hold_the_true_effect() {
             let trials = unpaired_trials(baseline, candidate, 1.1, seed);
             compared(Design::Historical, trials, seed, DEFAULT_MARGIN_PCT)
         };
-        let covered = coverage(&(0..COMPARISONS).map(one).collect::<Vec<_>>(), 10.0);
+        let covered = coverage(&(0..500).map(one).collect::<Vec<_>>(), 10.0);
         println!("historical, {baseline} trials against {candidate}: coverage {covered:.1} %");
         assert!((92.0..=98.0).contains(&covered));
     }
@@ -153,5 +160,5 @@ fn the_proposed_blocks_decide() {
         decided += u32::from(run(10 + further).decision != Decision::Inconclusive);
     }
     println!("{proposed} proposals of 60 further blocks at most, {decided} decide");
-    assert!(proposed >= 50 && decided * 3 >= proposed * 2);
+    assert!(proposed >= 50 && decided * 4 >= proposed * 3);
 }
