@@ -9,6 +9,7 @@ has() {
         nginx) PATH="$PATH:/usr/sbin:/usr/local/sbin" command -v nginx ;;
         postgresql) command -v initdb || compgen -G '/usr/lib/postgresql/*/bin/initdb' ;;
         apache2-utils) command -v ab ;;
+        nghttp2-client) command -v h2load ;;
         *) command -v "$1" ;;
     esac >/dev/null
 }

@@ -96,7 +96,7 @@ pub(crate) struct WorkerArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// What to request
+    /// What to request: a URL, unix:/path/of.sock[:/uri], or a registered name
     #[arg(value_name = "URL", env = "BENCHD_URL", required_unless_present = "file")]
     pub(crate) url: Option<String>,
     /// Job document (JSON, as POST /jobs takes it); flags go before it
@@ -106,6 +106,8 @@ pub(crate) struct RunArgs {
     pub(crate) load: LoadArgs,
     #[command(flatten)]
     pub(crate) request: RequestArgs,
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
     #[command(flatten)]
     pub(crate) judge: JudgeArgs,
     #[command(flatten)]
@@ -142,6 +144,14 @@ pub(crate) struct LoadArgs {
     /// http1 or http10 [default: http1]
     #[arg(long, env = "BENCHD_PROTOCOL", value_name = "PROTOCOL")]
     pub(crate) protocol: Option<String>,
+    /// Come from this address of the generator's host (repeatable: in turns)
+    #[arg(
+        long = "source-address",
+        env = "BENCHD_SOURCE_ADDRESS",
+        value_name = "ADDRESS",
+        value_delimiter = ','
+    )]
+    pub(crate) source_addresses: Vec<String>,
     /// How often the whole measurement is made [default: 1]
     #[arg(long, env = "BENCHD_TRIALS", value_name = "N", value_parser = number)]
     pub(crate) trials: Option<Number>,
@@ -168,12 +178,37 @@ pub(crate) struct RequestArgs {
     /// Statuses that count as good, such as 2xx or 304 (repeatable) [default: 2xx]
     #[arg(long, env = "BENCHD_EXPECT_STATUS", value_name = "STATUS", value_delimiter = ',')]
     pub(crate) expect_status: Vec<String>,
-    /// Accept any TLS certificate
-    #[arg(long, env = "BENCHD_INSECURE")]
-    pub(crate) insecure: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Target")]
+pub(crate) struct TargetArgs {
     /// URL of the target's stub_status page
     #[arg(long, env = "BENCHD_STUB_STATUS", value_name = "URL")]
     pub(crate) stub_status: Option<String>,
+    /// Use these addresses instead of a lookup (repeatable; one a line in the variable)
+    #[arg(
+        long,
+        env = "BENCHD_RESOLVE",
+        value_name = "HOST:PORT:ADDR[,ADDR]",
+        value_delimiter = '\n'
+    )]
+    pub(crate) resolve: Vec<String>,
+    /// Connect to this socket; the URL still gives Host and path
+    #[arg(long, env = "BENCHD_UNIX_SOCKET", value_name = "PATH")]
+    pub(crate) unix_socket: Option<String>,
+    /// Accept any TLS certificate
+    #[arg(long, env = "BENCHD_INSECURE")]
+    pub(crate) insecure: bool,
+    /// Trust the issuers in this PEM file instead of the public ones
+    #[arg(long, env = "BENCHD_CA_FILE", value_name = "FILE")]
+    pub(crate) ca_file: Option<PathBuf>,
+    /// Lowest TLS version to accept: 1.2 or 1.3 [default: 1.2]
+    #[arg(long, env = "BENCHD_TLS_MIN", value_name = "VERSION")]
+    pub(crate) tls_min: Option<String>,
+    /// Resume TLS sessions where the server offers it; counted apart
+    #[arg(long, env = "BENCHD_TLS_RESUMPTION")]
+    pub(crate) tls_resumption: bool,
 }
 
 #[derive(Debug, Args)]

@@ -16,6 +16,7 @@ mod settings;
 mod signal;
 
 use args::Command;
+use benchd_model::policy::TargetPolicy;
 use exit::{Exit, Stop};
 use output::tell;
 use std::process::ExitCode;
@@ -30,11 +31,13 @@ fn main() -> ExitCode {
         return failed(&error);
     }
     let policy = settings.policy;
+    // Who types a command reaches any socket that their own user may.
+    let own = || TargetPolicy { any_unix_socket: true, ..policy.clone() };
     let outcome = match settings.command {
-        Command::Ab(args) => return ab::run(&args.options, &policy),
+        Command::Ab(args) => return ab::run(&args.options, &own()),
         Command::Openapi => output::print(&benchd_server::openapi_json()).map(|()| Exit::Pass),
         Command::Metrics(args) => metrics::list(&args),
-        Command::Run(args) => runtime().block_on(run::run(*args, policy)),
+        Command::Run(args) => runtime().block_on(run::run(*args, own())),
         Command::Serve(args) => runtime().block_on(serve::serve(args, policy)),
         Command::Worker(args) => runtime().block_on(serve::worker(args, policy)),
         Command::Demo(args) => runtime().block_on(demo::demo(args)),

@@ -2,6 +2,7 @@
 
 mod document;
 mod here;
+mod target;
 mod there;
 mod words;
 

@@ -66,7 +66,10 @@ pub(crate) fn load(args: impl Iterator<Item = OsString>) -> Result<Settings, Ref
     if let Command::Run(args) = &mut cli.command {
         args.sources = Sources::of(&command, &matches, &file);
     }
-    Ok(Settings { command: cli.command, policy: TargetPolicy { targets: file.targets } })
+    Ok(Settings {
+        command: cli.command,
+        policy: TargetPolicy { targets: file.targets, ..TargetPolicy::default() },
+    })
 }
 
 /// The command line with what holds for flags of every name.

@@ -13,6 +13,7 @@ mod budget;
 mod clock;
 mod descriptors;
 mod driver;
+mod endpoint;
 mod http1;
 mod plan;
 mod prepared;
@@ -22,7 +23,16 @@ mod shared;
 mod stop;
 mod tls;
 
+pub use endpoint::{Endpoint, check_source};
+/// The parser, for the fuzz target alone.
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzzing {
+    pub use crate::http1::fate::{Fate, Request, fate};
+}
+
 pub use plan::{DRIVER_VARIABLE, DriverChoice, HeaderDefaults, Plan, PlanError, RequestPlan};
 pub use record::Row;
 pub use run::{EngineError, Progress, Run, run};
 pub use stop::Stop;
+pub use tls::TlsOptions;

@@ -1,9 +1,12 @@
 //! What goes in: a resolved, checked description of one trial. It knows the
 //! job's words but no sockets.
 
+use crate::endpoint::Endpoint;
+use crate::http1::is_token_byte;
+use crate::tls::TlsOptions;
 use benchd_model::JobSpec;
 use benchd_model::spec::Protocol;
-use std::net::SocketAddr;
+use std::net::IpAddr;
 use std::time::Duration;
 use url::Url;
 
@@ -16,7 +19,9 @@ const LONGEST_GRACE: Duration = Duration::from_secs(3);
 pub struct Plan {
     /// Where to connect, resolved once and pinned; connections take them in
     /// turns.
-    pub addresses: Vec<SocketAddr>,
+    pub endpoints: Vec<Endpoint>,
+    /// Where TCP connections come from, in turns; the kernel's choice when empty.
+    pub source_addresses: Vec<IpAddr>,
     /// Gives the Host field, the TLS server name and the request target. A
     /// fragment is never sent; credentials become Basic authorization.
     pub url: Url,
@@ -44,8 +49,8 @@ pub struct Plan {
     pub preconnect: bool,
     /// Statuses that count as good (`"2xx"`, `"304"`).
     pub expect_status: Vec<String>,
-    /// TLS: accept any certificate.
-    pub insecure: bool,
+    /// How to speak TLS, for https.
+    pub tls: TlsOptions,
     /// How many raw rows to keep for exact figures; 0 for none.
     pub keep_rows: usize,
     /// What moves the bytes.
@@ -124,6 +129,12 @@ pub enum PlanError {
     /// There is nowhere to connect.
     #[error("no address to connect to")]
     NoAddress,
+    /// No socket can have that path.
+    #[error("{0} is longer than the 107 bytes that the path of a socket may have")]
+    LongPath(String),
+    /// No connection leads from there to where the target is.
+    #[error("no connection leads from source address {0} to {1}: both must be of one family")]
+    Source(IpAddr, Endpoint),
     /// The URL is neither http nor https, or names no host.
     #[error("the target is no http or https URL with a host")]
     Url,
@@ -160,14 +171,15 @@ pub enum PlanError {
 }
 
 impl Plan {
-    /// The plan of one trial of `spec`, connecting to `addresses`.
-    pub fn from_spec(spec: &JobSpec, addresses: Vec<SocketAddr>) -> Result<Self, PlanError> {
+    /// The plan of one trial of `spec`, connecting to `endpoints`.
+    pub fn from_spec(spec: &JobSpec, endpoints: Vec<Endpoint>) -> Result<Self, PlanError> {
         let url = Url::parse(&spec.target.url).map_err(|_| PlanError::Url)?;
         let load = &spec.load;
         let timeout = load.timeout.duration();
         let headers = spec.request.headers.iter();
         let plan = Self {
-            addresses,
+            endpoints,
+            source_addresses: load.source_addresses.clone(),
             url,
             request: RequestPlan {
                 method: spec.request.method.clone(),
@@ -187,7 +199,7 @@ impl Plan {
             threads: load.threads,
             preconnect: true,
             expect_status: spec.request.expect_status.clone(),
-            insecure: spec.target.insecure,
+            tls: TlsOptions::from(&spec.target),
             keep_rows: 0,
             driver: DriverChoice::from_environment()?,
         };
@@ -201,14 +213,30 @@ impl Plan {
         self.url.scheme() == "https"
     }
 
+    /// Endpoints and sources are of one family, and paths fit into an address.
+    fn check_endpoints(&self) -> Result<(), PlanError> {
+        let first = self.endpoints.first().ok_or(PlanError::NoAddress)?;
+        if let Some(long) = self.endpoints.iter().find(|endpoint| endpoint.as_any().is_err()) {
+            return Err(PlanError::LongPath(long.to_string()));
+        }
+        for source in &self.source_addresses {
+            let fits = |endpoint: &Endpoint| match endpoint {
+                Endpoint::Tcp(address) => address.is_ipv4() == source.is_ipv4(),
+                Endpoint::Unix(_) => false,
+            };
+            if !self.endpoints.iter().all(fits) {
+                return Err(PlanError::Source(*source, first.clone()));
+            }
+        }
+        Ok(())
+    }
+
     /// Says what stands in the way of running this plan.
     pub(crate) fn check(&self) -> Result<(), PlanError> {
         if !matches!(self.url.scheme(), "http" | "https") || self.url.host_str().is_none() {
             return Err(PlanError::Url);
         }
-        if self.addresses.is_empty() {
-            return Err(PlanError::NoAddress);
-        }
+        self.check_endpoints()?;
         if self.connections == 0 || self.threads == 0 {
             return Err(PlanError::NoConnections);
         }
@@ -245,20 +273,18 @@ impl Plan {
 
 /// A token of RFC 9110, section 5.6.2.
 fn is_token(text: &str) -> bool {
-    let punctuation = b"!#$%&'*+-.^_`|~";
-    !text.is_empty()
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || punctuation.contains(&byte))
+    !text.is_empty() && text.bytes().all(is_token_byte)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Plan, PlanError};
+    use super::{Endpoint, Plan, PlanError};
     use benchd_model::JobSpec;
     use serde_json::json;
 
     fn plan(document: &serde_json::Value) -> Result<Plan, PlanError> {
         let spec = JobSpec::parse(document, &|_| None).expect("a valid job");
-        Plan::from_spec(&spec, vec!["127.0.0.1:80".parse().unwrap()])
+        Plan::from_spec(&spec, vec![Endpoint::Tcp("127.0.0.1:80".parse().unwrap())])
     }
 
     #[test]
@@ -283,7 +309,16 @@ mod tests {
             change(&mut plan);
             plan.check().unwrap_err()
         };
-        assert_eq!(refused(&|p| p.addresses.clear()), PlanError::NoAddress);
+        assert_eq!(refused(&|p| p.endpoints.clear()), PlanError::NoAddress);
+        let long = Endpoint::Unix("/a".repeat(54).into());
+        assert!(matches!(refused(&|p| p.endpoints = vec![long.clone()]), PlanError::LongPath(_)));
+        let source = |p: &mut Plan| p.source_addresses = vec!["::1".parse().unwrap()];
+        assert!(matches!(refused(&source), PlanError::Source(..)));
+        let unix = |p: &mut Plan| {
+            p.endpoints = vec![Endpoint::Unix("/run/x.sock".into())];
+            source(p);
+        };
+        assert!(matches!(refused(&unix), PlanError::Source(..)));
         assert_eq!(refused(&|p| p.connections = 0), PlanError::NoConnections);
         assert_eq!(refused(&|p| p.duration = None), PlanError::Endless);
         assert!(matches!(refused(&|p| p.request.method = "G T".into()), PlanError::Method(_)));

@@ -1,11 +1,11 @@
 //! A checked plan with everything computed that every request shares. It knows
 //! no driver.
 
+use crate::endpoint::{Endpoint, Route};
 use crate::http1::request_bytes;
 use crate::plan::{Plan, PlanError};
 use crate::tls::TlsPlan;
 use benchd_model::spec::{Protocol, status_expected};
-use std::net::SocketAddr;
 
 /// What all connections of a run share, read-only.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl Prepared {
             tls: plan.is_tls().then(|| TlsPlan::new(plan)).transpose()?,
             threads: plan.threads.min(plan.connections),
             expected,
-            plan: plan.clone(),
+            plan: Plan { keepalive: plan.keepalive && !asks_to_close(plan), ..plan.clone() },
         })
     }
 
@@ -40,9 +40,17 @@ impl Prepared {
         self.expected.get(usize::from(status)).is_some_and(|expected| *expected)
     }
 
-    /// The address of connection `index` of all connections.
-    pub(crate) fn address(&self, index: usize) -> SocketAddr {
-        self.plan.addresses[index % self.plan.addresses.len()]
+    /// The route of connection `number` of all that are opened. Every source
+    /// meets every endpoint, so that all there are of ports can be used.
+    pub(crate) fn route(&self, number: usize) -> Route {
+        let (endpoints, sources) = (self.plan.endpoints.len(), &self.plan.source_addresses);
+        let source = (number / endpoints).checked_rem(sources.len()).map(|at| sources[at]);
+        Route { endpoint: (number % endpoints) as u32, source }
+    }
+
+    /// The endpoint of that number.
+    pub(crate) fn endpoint(&self, number: u32) -> &Endpoint {
+        &self.plan.endpoints[number as usize]
     }
 
     /// True when the request line says HTTP/1.0.
@@ -59,4 +67,13 @@ impl Prepared {
         };
         share(thread)..share(thread + 1)
     }
+}
+
+/// A client that has said so itself sends nothing more (RFC 9112, 9.6).
+fn asks_to_close(plan: &Plan) -> bool {
+    let fields = plan.request.headers.iter();
+    let connection = fields.filter(|(name, _)| name.eq_ignore_ascii_case("connection"));
+    connection
+        .flat_map(|(_, value)| value.split(','))
+        .any(|option| option.trim().eq_ignore_ascii_case("close"))
 }

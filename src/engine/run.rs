@@ -2,7 +2,8 @@
 //! together, hands their merged seconds out, and sums the end up.
 
 use crate::clock::{NEVER, Nanos, nanos};
-use crate::driver::{Driver, Farewell, Order, Report, Reporter};
+use crate::driver::{Choice, Driver, Farewell, Order, Report, Reporter};
+use crate::endpoint::check_source;
 use crate::plan::{Plan, PlanError};
 use crate::prepared::Prepared;
 use crate::record::{Merger, Row, ThreadEnd};
@@ -13,6 +14,7 @@ use benchd_model::recording::EndReason;
 use benchd_model::{SecondRecord, Timestamp, TrialEnd};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -48,11 +50,21 @@ pub enum EngineError {
     /// The plan cannot be run.
     #[error(transparent)]
     Plan(#[from] PlanError),
+    /// Nothing can be sent from an address that is not of this host.
+    #[error(
+        "source address {address} cannot be used: {source}; `ip address` lists those of this host"
+    )]
+    Source {
+        /// The address.
+        address: IpAddr,
+        /// What the kernel says.
+        source: io::Error,
+    },
     /// The driver that was asked for cannot run here.
     #[error("the io_uring driver cannot make this load: {0}")]
     Driver(#[source] io::Error),
-    /// A generator thread could not be started.
-    #[error("a generator thread could not be started: {0}")]
+    /// A generator thread could not be started, or could not go on.
+    #[error("a generator thread cannot work: {0}")]
     Thread(#[source] io::Error),
     /// A generator thread died.
     #[error("a generator thread panicked")]
@@ -67,11 +79,13 @@ pub fn run(
     stop: &Stop,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Run, EngineError> {
-    let driver = Driver::choose(plan).map_err(EngineError::Driver)?;
-    let shared = Shared::new(Prepared::new(plan)?, stop.clone());
-    let mut crew = Crew::start(driver, &shared)?;
+    let choice = Choice::of(plan).map_err(EngineError::Driver)?;
+    for address in plan.source_addresses.iter().copied() {
+        check_source(address).map_err(|source| EngineError::Source { address, source })?;
+    }
+    let mut crew = Crew::build(choice, plan, stop)?;
+    let shared = crew.shared.clone();
     progress(Progress::Phase(Phase::Preparing));
-    crew.gather(|report| matches!(report, Report::Built))?;
     crew.order(Order::Connect);
     crew.gather(|report| matches!(report, Report::Ready))?;
     if stop.requested().is_none() {
@@ -95,7 +109,7 @@ fn window(plan: &Plan, now: Nanos) -> Window {
 /// The generator threads, from the coordinator's side. However it is dropped,
 /// none of them goes on.
 struct Crew {
-    driver: Driver,
+    choice: Choice,
     shared: Arc<Shared>,
     orders: Vec<Sender<Order>>,
     reports: Receiver<(u32, Report)>,
@@ -105,10 +119,31 @@ struct Crew {
 }
 
 impl Crew {
-    fn start(driver: Driver, shared: &Arc<Shared>) -> Result<Self, EngineError> {
+    /// A crew that has what it needs to begin connecting, on the driver of
+    /// `choice` or on the one that steps in for it.
+    fn build(mut choice: Choice, plan: &Plan, stop: &Stop) -> Result<Self, EngineError> {
+        loop {
+            let shared = Shared::new(Prepared::new(plan)?, stop.clone());
+            let mut crew = Self::start(choice, &shared)?;
+            match crew.gather(|report| matches!(report, Report::Built)) {
+                Ok(()) => return Ok(crew),
+                Err(EngineError::Thread(error)) => match crew.choice.instead(plan, &error) {
+                    Some(other) => choice = other,
+                    None if crew.choice.driver == Driver::Uring => {
+                        return Err(EngineError::Driver(error));
+                    }
+                    None => return Err(EngineError::Thread(error)),
+                },
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn start(choice: Choice, shared: &Arc<Shared>) -> Result<Self, EngineError> {
+        let driver = choice.driver;
         let (reporting, reports) = channel();
         let mut crew = Self {
-            driver,
+            choice,
             shared: shared.clone(),
             orders: Vec::new(),
             reports,
@@ -166,19 +201,22 @@ impl Crew {
         let shared = self.shared.clone();
         let mut end = TrialEnd {
             reason: shared.stop.requested().unwrap_or(EndReason::Completed),
-            driver: self.driver.name().to_owned(),
+            driver: self.choice.driver.name().to_owned(),
             threads: shared.prepared.threads,
             connections_achieved: shared.gauge.most_established(),
             first_response: shared.first_response.get().cloned(),
             ..TrialEnd::default()
         };
         let mut rows = Vec::new();
-        let mut notes = BTreeSet::new();
+        let mut notes: BTreeSet<String> = self.choice.note.take().into_iter().collect();
         for thread in std::mem::take(&mut self.ends).into_values() {
             end.opened_before += thread.opened_before;
             end.warmup.merge(&thread.warmup);
             for (reason, count) in thread.reasons {
                 *end.failure_reasons.entry(reason).or_default() += count;
+            }
+            for (endpoint, counts) in shared.prepared.plan.endpoints.iter().zip(&thread.endpoints) {
+                end.addresses.entry(endpoint.to_string()).or_default().merge(counts);
             }
             notes.extend(thread.notes);
             rows.extend(thread.rows);
@@ -298,8 +336,8 @@ mod tests {
             panic!("as the test wants it");
         });
         let (shared, ends) = (shared.clone(), BTreeMap::new());
-        let driver = Driver::Tokio;
-        Crew { driver, shared, orders: Vec::new(), reports, ends, threads: vec![thread] }
+        let choice = Driver::Tokio.into();
+        Crew { choice, shared, orders: Vec::new(), reports, ends, threads: vec![thread] }
     }
 
     #[test]

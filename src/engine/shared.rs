@@ -112,10 +112,20 @@ impl Gauge {
 impl Shared {
     /// Of a run of one connection to `address` without an end.
     pub(crate) fn for_test(address: std::net::SocketAddr) -> Arc<Self> {
+        Self::for_test_with(address, |_| {})
+    }
+
+    /// The same with a plan that `change` has changed.
+    pub(crate) fn for_test_with(
+        address: std::net::SocketAddr,
+        change: impl FnOnce(&mut crate::plan::Plan),
+    ) -> Arc<Self> {
         let document = serde_json::json!({"target": {"url": format!("http://{address}/")},
             "load": {"connections": 1, "duration": "24h"}});
         let spec = benchd_model::JobSpec::parse(&document, &|_| None).expect("a valid job");
-        let plan = crate::plan::Plan::from_spec(&spec, vec![address]).expect("a valid plan");
+        let endpoints = vec![address.into()];
+        let mut plan = crate::plan::Plan::from_spec(&spec, endpoints).expect("a valid plan");
+        change(&mut plan);
         Self::new(Prepared::new(&plan).expect("a valid plan"), Stop::default())
     }
 }

@@ -1,15 +1,47 @@
-//! TLS settings of a run: whom to trust, which name to ask for. It knows
-//! rustls, but no sockets.
+//! TLS settings of a run: whom to trust, which name to ask for, what to make of
+//! a handshake. It knows rustls, but no sockets.
+
+mod reasons;
+mod sessions;
 
 use crate::plan::{Plan, PlanError};
+use benchd_model::spec::{Protocol, TargetSpec, TlsVersion, certificates};
 use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{
-    ClientConfig, ClientConnection, DigitallySignedStruct, RootCertStore, SignatureScheme,
+    ClientConfig, ClientConnection, DigitallySignedStruct, HandshakeKind, RootCertStore,
+    SignatureScheme, SupportedProtocolVersion,
 };
+use sessions::Sessions;
 use std::sync::Arc;
+
+pub(crate) use reasons::reason;
+
+/// How a run speaks TLS.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TlsOptions {
+    /// Accept any certificate.
+    pub insecure: bool,
+    /// Certificates of the issuers to trust, in PEM, instead of the public ones.
+    pub ca: Option<String>,
+    /// The lowest version that is accepted.
+    pub min_version: TlsVersion,
+    /// Resume sessions where the server offers it.
+    pub resumption: bool,
+}
+
+impl From<&TargetSpec> for TlsOptions {
+    fn from(target: &TargetSpec) -> Self {
+        Self {
+            insecure: target.insecure,
+            ca: target.tls.ca.clone(),
+            min_version: target.tls.min_version,
+            resumption: target.tls.resumption,
+        }
+    }
+}
 
 /// What every handshake of a run shares.
 #[derive(Clone, Debug)]
@@ -26,22 +58,58 @@ impl TlsPlan {
         let server_name =
             ServerName::try_from(bare).map_err(|_| PlanError::ServerName(host.to_owned()))?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let options = &plan.tls;
         let builder = ClientConfig::builder_with_provider(provider.clone())
-            .with_safe_default_protocol_versions()
+            .with_protocol_versions(versions(options.min_version))
             .map_err(|error| PlanError::Tls(error.to_string()))?;
-        let mut config = if plan.insecure {
+        let mut config = if options.insecure {
             let verifier = Arc::new(AnyCertificate { provider });
             builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()
         } else {
-            let roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
-            builder.with_root_certificates(roots).with_no_client_auth()
+            builder.with_root_certificates(roots(options)?).with_no_client_auth()
         };
-        // Every handshake is a full one: resumed ones would be counted as if
-        // the server had done the same work.
-        config.resumption = Resumption::disabled();
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        // Full handshakes unless asked for: the server does less for others.
+        config.resumption = if options.resumption {
+            Resumption::store(Arc::new(Sessions::of(plan.connections)))
+        } else {
+            Resumption::disabled()
+        };
+        config.alpn_protocols = vec![alpn(plan.protocol).to_vec()];
         Ok(Self { config: Arc::new(config), server_name })
     }
+}
+
+fn versions(least: TlsVersion) -> &'static [&'static SupportedProtocolVersion] {
+    static TLS13_ALONE: [&SupportedProtocolVersion; 1] = [&rustls::version::TLS13];
+    match least {
+        TlsVersion::V1_2 => rustls::ALL_VERSIONS,
+        TlsVersion::V1_3 => &TLS13_ALONE,
+    }
+}
+
+/// Whose word is taken for who the server is.
+fn roots(options: &TlsOptions) -> Result<RootCertStore, PlanError> {
+    let Some(pem) = &options.ca else {
+        return Ok(RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() });
+    };
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(pem).map_err(PlanError::Tls)? {
+        let added = roots.add(CertificateDer::from(certificate));
+        added.map_err(|error| PlanError::Tls(error.to_string()))?;
+    }
+    Ok(roots)
+}
+
+/// What the handshake says is spoken inside.
+const fn alpn(protocol: Protocol) -> &'static [u8] {
+    match protocol {
+        Protocol::Http1 | Protocol::Http10 => b"http/1.1",
+    }
+}
+
+/// True when the handshake resumed an earlier session.
+pub(crate) fn is_resumed(connection: &ClientConnection) -> bool {
+    connection.handshake_kind() == Some(HandshakeKind::Resumed)
 }
 
 /// Version and cipher suite as ab prints them.

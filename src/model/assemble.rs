@@ -5,13 +5,15 @@ use crate::criteria::{Criterion, CriterionOutcome, CriterionStatus, six_digits};
 use crate::environment::{Environment, HostSnapshot};
 use crate::metrics::Figures;
 use crate::reconcile;
-use crate::recording::EndReason;
-use crate::result::{LoadResult, RunResult, ServerResult, StubStatusResult, TrialResult};
+use crate::recording::{AddressCounts, EndReason};
+use crate::result::{
+    AddressResult, LoadResult, RunResult, ServerResult, StubStatusResult, TrialResult,
+};
 use crate::spec::{DEFAULT_CRITERION, LoadModel};
 use crate::timeline::{merged_seconds, share};
 use crate::validity::{SHORTEST_JUDGED_S, is_judged, validity};
 use crate::verdict::Validity;
-use crate::{Counts, JobId, JobSpec, JobState, Tally, TrialRecording, Verdict};
+use crate::{Counts, JobId, JobSpec, JobState, Tally, TrialEnd, TrialRecording, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A window this many times as long as asked for is remarked on.
@@ -100,7 +102,7 @@ fn figures(evidence: &Evidence<'_>, trials: &Trials<'_>, tally: &Tally) -> RunRe
         load: load_result(spec, trials),
         counts: tally.counts,
         warmup,
-        status_codes: tally.status_codes.iter().map(|(s, n)| (s.to_string(), *n)).collect(),
+        status_codes: tally.status_codes.iter().map(|(s, n)| (format!("{s:03}"), *n)).collect(),
         failure_reasons,
         duration_s: tally.span_s(),
         rps: per_second(tally.counts.ok, tally),
@@ -157,7 +159,20 @@ fn load_result(spec: &JobSpec, trials: &Trials<'_>) -> LoadResult {
         keepalive: spec.load.keepalive,
         driver: drivers.into_iter().collect::<Vec<_>>().join("+"),
         threads: ends().map(|end| end.threads).max().unwrap_or(threads_at_most(spec)),
+        addresses: addresses(ends()),
     }
+}
+
+fn addresses<'a>(ends: impl Iterator<Item = &'a TrialEnd>) -> Vec<AddressResult> {
+    let mut addresses: BTreeMap<&String, AddressCounts> = BTreeMap::new();
+    for (address, counts) in ends.flat_map(|end| &end.addresses) {
+        addresses.entry(address).or_default().merge(counts);
+    }
+    let result = |(address, counts): (&String, AddressCounts)| {
+        let AddressCounts { opened, ok, failures } = counts;
+        AddressResult { address: address.clone(), opened, ok, failures }
+    };
+    addresses.into_iter().map(result).collect()
 }
 
 fn trial_result(generators: &[&TrialRecording], spec: &JobSpec) -> TrialResult {
@@ -259,6 +274,7 @@ fn notes(evidence: &Evidence<'_>, result: &RunResult) -> Vec<String> {
         notes.extend(polls_failed(evidence.recordings, status));
     }
     notes.extend(overtime(evidence, result));
+    notes.extend(resumed(evidence.spec, result));
     let limits =
         evidence.recordings.iter().filter_map(|r| r.end.as_ref()).flat_map(|end| &end.notes);
     for note in limits {
@@ -286,6 +302,19 @@ fn overtime(evidence: &Evidence<'_>, result: &RunResult) -> Option<String> {
         format!(
             "answers under way when the time was over took until {longest:.3} s; rates are over that \
              whole window, not over the {asked} s asked for"
+        )
+    })
+}
+
+/// Resumed handshakes spare the server the costly part, which every new visitor
+/// makes it do.
+fn resumed(spec: &JobSpec, result: &RunResult) -> Option<String> {
+    let (full, resumed) = (result.connections.tls_full, result.connections.tls_resumed);
+    (spec.target.tls.resumption && full + resumed > 0).then(|| {
+        format!(
+            "TLS sessions were resumed where the server let them: {resumed} of {} handshakes were \
+             cheap ones, without certificate and signature; new visitors cost it full ones",
+            full + resumed
         )
     })
 }

@@ -1,14 +1,14 @@
 //! Who may be loaded. Default deny: loopback only, until a target is
 //! registered; link-local and metadata addresses never.
 
-use crate::spec::TargetSpec;
+use crate::spec::{TargetSpec, TlsSpec};
 use ipnet::IpNet;
 use serde::Deserialize;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use url::Url;
 
 /// A target as `benchd.toml` registers it (`[[targets]]`).
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RegisteredTarget {
     /// The name jobs may use instead of a URL.
@@ -23,6 +23,14 @@ pub struct RegisteredTarget {
     pub allowed_cidrs: Vec<IpNet>,
     /// The most connections a job may open to it.
     pub max_connections: Option<u32>,
+    /// The socket it listens on, instead of a port of the URL's host.
+    pub unix_socket: Option<String>,
+    /// Addresses it has, instead of looking its name up.
+    #[serde(default)]
+    pub resolve: Vec<IpAddr>,
+    /// How its TLS is spoken.
+    #[serde(default)]
+    pub tls: TlsSpec,
 }
 
 impl RegisteredTarget {
@@ -34,6 +42,9 @@ impl RegisteredTarget {
             url: self.url.clone(),
             stub_status: self.stub_status.clone(),
             insecure: false,
+            tls: self.tls.clone(),
+            resolve: self.resolve.clone(),
+            unix_socket: self.unix_socket.clone(),
         }
     }
 }
@@ -43,6 +54,10 @@ impl RegisteredTarget {
 pub struct TargetPolicy {
     /// The registered targets.
     pub targets: Vec<RegisteredTarget>,
+    /// Whether sockets that no target is registered with may be loaded. Behind
+    /// a socket can be what rules the whole host, so this is for those alone
+    /// who could reach it themselves: the command line, and never a service.
+    pub any_unix_socket: bool,
 }
 
 /// Why a target may not be loaded.
@@ -64,34 +79,81 @@ impl TargetPolicy {
     /// # Errors
     /// The refusal in words.
     pub fn check(&self, url: &Url, addresses: &[IpAddr]) -> Result<(), Refusal> {
+        self.check_all(url, addresses, Origin::Resolver)
+    }
+
+    /// The same for addresses that the job itself gives. A resolver tells whose
+    /// a public address is; a job may say anything, so that each address needs
+    /// to be known to the target's entry.
+    ///
+    /// # Errors
+    /// The refusal in words.
+    pub fn check_given(&self, url: &Url, addresses: &[IpAddr]) -> Result<(), Refusal> {
+        self.check_all(url, addresses, Origin::Job)
+    }
+
+    /// Decides whether the socket at `path` may be loaded.
+    ///
+    /// # Errors
+    /// The refusal in words.
+    pub fn check_unix_socket(&self, path: &str) -> Result<(), Refusal> {
+        if self.any_unix_socket || self.entry_for_socket(path).is_some() {
+            return Ok(());
+        }
+        Err(Refusal(format!(
+            "{path} is refused: only a socket that is the unix_socket of a target under \
+             [[targets]] in benchd.toml may be loaded"
+        )))
+    }
+
+    /// The connection limit for `target`, when its entry has one.
+    #[must_use]
+    pub fn max_connections(&self, target: &TargetSpec) -> Option<u32> {
+        let entry = match &target.unix_socket {
+            Some(path) => self.entry_for_socket(path),
+            None => self.entry_for(&Url::parse(&target.url).ok()?),
+        };
+        entry.and_then(|entry| entry.max_connections)
+    }
+
+    fn check_all(&self, url: &Url, addresses: &[IpAddr], origin: Origin) -> Result<(), Refusal> {
         if addresses.is_empty() {
             return Err(Refusal(format!("{} has no address", host_of(url))));
         }
         let entry = self.entry_for(url);
-        addresses.iter().try_for_each(|address| check_address(url, canonical(*address), entry))
-    }
-
-    /// The connection limit for `url`, when its entry has one.
-    #[must_use]
-    pub fn max_connections(&self, url: &Url) -> Option<u32> {
-        self.entry_for(url).and_then(|target| target.max_connections)
+        let check = |address: &IpAddr| check_address(url, canonical(*address), entry, origin);
+        addresses.iter().try_for_each(check)
     }
 
     /// The entry whose rules hold for `url`: any path of a target's origin, and
-    /// the very page that a target is registered with, whatever its port.
+    /// the very page that a target is registered with, whatever its port. The
+    /// URL of a target with a socket leads nowhere but there.
     fn entry_for(&self, url: &Url) -> Option<&RegisteredTarget> {
         self.targets.iter().find(|target| {
             let page = target.stub_status.as_deref().map(Url::parse);
+            let known = Url::parse(&target.url).ok().filter(|_| target.unix_socket.is_none());
             page.is_some_and(|page| page.as_ref() == Ok(url))
-                || Url::parse(&target.url).is_ok_and(|known| known.origin() == url.origin())
+                || known.is_some_and(|known| known.origin() == url.origin())
         })
     }
+
+    fn entry_for_socket(&self, path: &str) -> Option<&RegisteredTarget> {
+        self.targets.iter().find(|target| target.unix_socket.as_deref() == Some(path))
+    }
+}
+
+/// Who says that a host has an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    Resolver,
+    Job,
 }
 
 fn check_address(
     url: &Url,
     address: IpAddr,
     entry: Option<&RegisteredTarget>,
+    origin: Origin,
 ) -> Result<(), Refusal> {
     let host = host_of(url);
     if is_never_allowed(address) {
@@ -108,12 +170,17 @@ fn check_address(
              registered under [[targets]] in benchd.toml"
         )));
     };
-    let listed = entry.allowed_cidrs.iter().any(|range| range.contains(&address));
-    if listed || !is_private(address) {
+    let listed = entry.allowed_cidrs.iter().any(|range| range.contains(&address))
+        || entry.resolve.iter().any(|known| canonical(*known) == address);
+    if listed || (origin == Origin::Resolver && !is_private(address)) {
         return Ok(());
     }
+    let what = match origin {
+        Origin::Resolver => "a private address",
+        Origin::Job => "an address that the job itself gives",
+    };
     Err(Refusal(format!(
-        "{host} ({address}) is refused: a private address needs a range in allowed_cidrs of target {:?}",
+        "{host} ({address}) is refused: {what} needs a range in allowed_cidrs of target {:?}",
         entry.name
     )))
 }
@@ -186,7 +253,7 @@ fn is_private(address: IpAddr) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{RegisteredTarget, TargetPolicy};
+    use super::{RegisteredTarget, TargetPolicy, TargetSpec};
     use url::Url;
 
     fn check(policy: &TargetPolicy, url: &str, address: &str) -> Result<(), String> {
@@ -200,11 +267,52 @@ mod tests {
             targets: vec![RegisteredTarget {
                 name: "shop".into(),
                 url: url.into(),
-                stub_status: None,
                 allowed_cidrs: cidrs.iter().map(|c| c.parse().unwrap()).collect(),
-                max_connections: None,
+                ..RegisteredTarget::default()
             }],
+            ..TargetPolicy::default()
         }
+    }
+
+    #[test]
+    fn a_job_s_own_addresses_must_be_known_to_its_target() {
+        let given = |policy: &TargetPolicy, address: &str| {
+            policy.check_given(&Url::parse("http://shop/").unwrap(), &[address.parse().unwrap()])
+        };
+        let mut policy = registered("http://shop/", &["93.184.0.0/16"]);
+        assert!(given(&policy, "127.0.0.1").is_ok());
+        assert!(given(&policy, "93.184.216.34").is_ok());
+        let refusal = given(&policy, "8.8.8.8").unwrap_err().to_string();
+        assert!(refusal.contains("the job itself gives"), "{refusal}");
+        assert!(check(&policy, "http://shop/", "8.8.8.8").is_ok(), "a resolver may say so");
+        policy.targets[0].resolve = vec!["8.8.8.8".parse().unwrap()];
+        assert!(given(&policy, "8.8.8.8").is_ok());
+        assert!(given(&policy, "169.254.169.254").is_err());
+        assert!(given(&TargetPolicy::default(), "8.8.8.8").is_err());
+    }
+
+    #[test]
+    fn only_registered_sockets_may_be_loaded_unless_any_may() {
+        let mut policy = registered("http://shop/", &[]);
+        let refusal = policy.check_unix_socket("/run/docker.sock").unwrap_err().to_string();
+        assert!(refusal.contains("benchd.toml"), "{refusal}");
+        policy.targets[0].unix_socket = Some("/run/shop.sock".into());
+        policy.targets[0].max_connections = Some(7);
+        assert!(policy.check_unix_socket("/run/shop.sock").is_ok());
+        for other in ["/run/docker.sock", "/run/../run/shop.sock", "/run/shop.sock/", ""] {
+            assert!(policy.check_unix_socket(other).is_err(), "{other}");
+        }
+        let target = |unix_socket: Option<&str>| TargetSpec {
+            url: "http://shop/".into(),
+            unix_socket: unix_socket.map(str::to_owned),
+            ..TargetSpec::default()
+        };
+        assert_eq!(policy.max_connections(&target(Some("/run/shop.sock"))), Some(7));
+        assert_eq!(policy.max_connections(&target(None)), None);
+        // The entry speaks of its socket, not of what its name resolves to.
+        assert!(check(&policy, "http://shop/", "93.184.216.34").is_err());
+        policy.any_unix_socket = true;
+        assert!(policy.check_unix_socket("/run/docker.sock").is_ok());
     }
 
     #[test]

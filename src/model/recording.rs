@@ -31,12 +31,18 @@ impl Bytes {
 /// What happened to connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Connections {
-    /// TCP connections opened.
+    /// Connections opened.
     pub opened: u64,
     /// Requests sent on a connection that had carried one before.
     pub reused_requests: u64,
     /// Connections the peer closed while no request was in flight.
     pub idle_closed: u64,
+    /// TLS handshakes in full, of those whose times are recorded.
+    #[serde(default)]
+    pub tls_full: u64,
+    /// TLS handshakes that resumed an earlier session.
+    #[serde(default)]
+    pub tls_resumed: u64,
 }
 
 impl Connections {
@@ -45,6 +51,8 @@ impl Connections {
         self.opened += other.opened;
         self.reused_requests += other.reused_requests;
         self.idle_closed += other.idle_closed;
+        self.tls_full += other.tls_full;
+        self.tls_resumed += other.tls_resumed;
     }
 }
 
@@ -204,6 +212,26 @@ pub struct FirstResponse {
     pub tls: Option<String>,
 }
 
+/// What happened towards one of several addresses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AddressCounts {
+    /// Connections opened to it, those before the measuring window included.
+    pub opened: u64,
+    /// Complete responses from it.
+    pub ok: u64,
+    /// Attempts towards it that failed.
+    pub failures: u64,
+}
+
+impl AddressCounts {
+    /// Adds all of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        self.opened += other.opened;
+        self.ok += other.ok;
+        self.failures += other.failures;
+    }
+}
+
 /// What is known of a trial only when it ended. One per generator.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TrialEnd {
@@ -223,6 +251,9 @@ pub struct TrialEnd {
     pub first_response: Option<FirstResponse>,
     /// What failed, in words, with how often (`connection refused (os error 111)`).
     pub failure_reasons: BTreeMap<String, u64>,
+    /// By address that connections went to (`127.0.0.1:80`, `unix:/run/x.sock`).
+    #[serde(default)]
+    pub addresses: BTreeMap<String, AddressCounts>,
     /// Sentences about limits the generator met (descriptors, ports).
     pub notes: Vec<String>,
 }

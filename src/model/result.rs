@@ -93,6 +93,24 @@ pub struct LoadResult {
     pub driver: String,
     /// Generator threads.
     pub threads: u32,
+    /// What happened towards each address, by address; empty when the run
+    /// came to no end.
+    #[serde(default)]
+    pub addresses: Vec<AddressResult>,
+}
+
+/// What happened towards one address of the target.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AddressResult {
+    /// The address, or `unix:` and the path of a socket.
+    #[schema(example = "127.0.0.1:8088")]
+    pub address: String,
+    /// Connections opened to it, those before the measuring window included.
+    pub opened: u64,
+    /// Complete responses from it.
+    pub ok: u64,
+    /// Attempts towards it that failed.
+    pub failures: u64,
 }
 
 /// What the server is and what it counted.

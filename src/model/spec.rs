@@ -1,17 +1,23 @@
 //! What a job asks for. [`JobSpec::parse`] is the one way in from outside: it
 //! names everything that is wrong with a document, not just the first thing.
 
+mod addresses;
 mod fields;
 mod parse;
+mod target;
+mod tls;
 
 use crate::Span;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::net::IpAddr;
 use url::{Host, Url};
 use utoipa::ToSchema;
 
+pub use addresses::check_unix_socket;
 pub use parse::{MAX_CONNECTIONS, MAX_THREADS, MAX_TRIALS};
+pub use tls::{TlsSpec, TlsVersion, certificates};
 
 /// The criterion that stands when a job states none about errors.
 pub const DEFAULT_CRITERION: &str = "error_ratio < 0.01";
@@ -91,6 +97,20 @@ pub struct TargetSpec {
     /// Accept any TLS certificate.
     #[serde(default)]
     pub insecure: bool,
+    /// How TLS is spoken, for https.
+    #[serde(default, skip_serializing_if = "TlsSpec::is_default")]
+    pub tls: TlsSpec,
+    /// Addresses used instead of looking the URL's host up. Connections are
+    /// spread over those of one family. Beside loopback each needs a range in
+    /// the `allowed_cidrs` of the registered target, or stands in its `resolve`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<String>, example = json!(["127.0.0.1", "127.0.0.2"]))]
+    pub resolve: Vec<IpAddr>,
+    /// Path of the stream socket to connect to; the URL still gives Host and
+    /// path. A service takes only that of a registered target.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = "/run/app.sock")]
+    pub unix_socket: Option<String>,
 }
 
 /// The request that is sent over and over.
@@ -188,6 +208,11 @@ pub struct LoadSpec {
     #[serde(default = "one")]
     #[schema(default = 1, minimum = 1, maximum = 256)]
     pub threads: u32,
+    /// Addresses of the generator's host that connections come from, in turns:
+    /// each has a range of ports of its own. The kernel's choice when empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<String>, example = json!(["127.0.0.2", "127.0.0.3"]))]
+    pub source_addresses: Vec<IpAddr>,
 }
 
 /// What the gate answers when no criterion can be decided.
@@ -225,22 +250,28 @@ impl Default for LoadSpec {
             timeout: thirty_seconds(),
             protocol: Protocol::Http1,
             threads: 1,
+            source_addresses: Vec::new(),
         }
     }
 }
 
 impl JobSpec {
     /// What at most one job loads at a time: the target's host without its
-    /// port, in lower case; every spelling of loopback is `localhost`.
+    /// port, in lower case; every spelling of loopback, and a
+    /// socket in the file system, is `localhost`.
     #[must_use]
     pub fn target_host(&self) -> String {
         let url = Url::parse(&self.target.url).ok();
-        let loopback = match url.as_ref().and_then(Url::host) {
-            Some(Host::Ipv4(address)) => address.is_loopback(),
-            Some(Host::Ipv6(address)) => address.is_loopback(),
-            Some(Host::Domain(name)) => name == "localhost",
-            None => false,
-        };
+        let resolve = &self.target.resolve;
+        let here = self.target.unix_socket.is_some()
+            || (!resolve.is_empty() && resolve.iter().all(IpAddr::is_loopback));
+        let loopback = here
+            || match url.as_ref().and_then(Url::host) {
+                Some(Host::Ipv4(address)) => address.is_loopback(),
+                Some(Host::Ipv6(address)) => address.is_loopback(),
+                Some(Host::Domain(name)) => name == "localhost",
+                None => false,
+            };
         let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
         if loopback { "localhost".to_owned() } else { host.to_owned() }
     }

@@ -5,7 +5,7 @@
 use crate::Report;
 use crate::figures::{bytes, count, counted, millis, observed, percent, printable, rate};
 use benchd_model::criteria::CriterionStatus;
-use benchd_model::{Outcome, RunResult, Verdict};
+use benchd_model::{JobSpec, Outcome, RunResult, Verdict};
 use std::fmt::{self, Write};
 
 /// Renders the summary.
@@ -62,13 +62,21 @@ fn write_criteria(out: &mut String, result: &RunResult) -> fmt::Result {
     writeln!(out)
 }
 
+fn target(spec: &JobSpec) -> String {
+    let request = format!("{} {}", escape(&spec.request.method), code(&spec.target.url));
+    match &spec.target.unix_socket {
+        Some(path) => format!("{request} over {}", code(&format!("unix:{path}"))),
+        None => request,
+    }
+}
+
 fn write_figures(out: &mut String, report: &Report<'_>) -> fmt::Result {
     let (spec, result) = (&report.job.spec, report.result);
     let load = &result.load;
     let kept = if load.keepalive { "kept alive" } else { "one request each" };
     let latency = &result.latency_ms;
     let mut rows = vec![
-        ("target", format!("{} {}", escape(&spec.request.method), code(&spec.target.url))),
+        ("target", target(spec)),
         (
             "load",
             format!("{}, {}, {kept}", load.model, counted(load.connections.into(), "connection")),

@@ -9,8 +9,8 @@ use crate::{Report, rows};
 use benchd_model::criteria::CriterionStatus;
 use benchd_model::histogram::LatencySummary;
 use benchd_model::recording::EndReason;
-use benchd_model::result::StubStatusResult;
-use benchd_model::{Outcome, RunResult, Verdict};
+use benchd_model::result::{AddressResult, StubStatusResult};
+use benchd_model::{JobSpec, Outcome, RunResult, Verdict};
 use layout::Page;
 
 pub use timeline::timeline_table;
@@ -65,7 +65,7 @@ fn write_setting(page: &mut Page, report: &Report<'_>) {
     let (spec, result) = (&report.job.spec, report.result);
     let load = &result.load;
     page.heading("Run");
-    page.field("target", &format!("{} {}", spec.request.method, spec.target.url));
+    page.field("target", &target(spec));
     let mut server = result.server.software.clone().unwrap_or_else(|| "says no name".to_owned());
     if let Some(length) = result.server.document_bytes {
         server.push_str(&format!(", document of {}", counted(length, "byte")));
@@ -92,9 +92,31 @@ fn write_setting(page: &mut Page, report: &Report<'_>) {
         EndReason::Cancelled => ", cancelled",
         EndReason::Interrupted => ", interrupted",
     };
+    if load.addresses.len() > 1 {
+        write_addresses(page, &load.addresses);
+    }
     let trials = counted(result.trials.len() as u64, "trial");
     page.field("measured", &format!("{:.3} s in {trials}{ended}", result.duration_s));
     page.field("job", &report.job.id.to_string());
+}
+
+/// The request, and by which way it went.
+fn target(spec: &JobSpec) -> String {
+    let request = format!("{} {}", spec.request.method, spec.target.url);
+    match &spec.target.unix_socket {
+        Some(path) => format!("{request} over unix:{path}"),
+        None => request,
+    }
+}
+
+fn write_addresses(page: &mut Page, addresses: &[AddressResult]) {
+    for (index, counts) in addresses.iter().enumerate() {
+        let label = if index == 0 { "addresses" } else { "" };
+        let AddressResult { address, opened, ok, failures } = counts;
+        let opened = counted(*opened, "connection");
+        let (ok, failures) = (count(*ok), count(*failures));
+        page.field(label, &format!("{address}: {opened}, {ok} answered, {failures} failed"));
+    }
 }
 
 fn write_figures(page: &mut Page, result: &RunResult) {
@@ -152,6 +174,10 @@ fn write_figures(page: &mut Page, result: &RunResult) {
             count(result.connections.idle_closed)
         ),
     );
+    let (full, resumed) = (result.connections.tls_full, result.connections.tls_resumed);
+    if full + resumed > 0 {
+        page.field("handshakes", &format!("{} full, {} resumed", count(full), count(resumed)));
+    }
     if let Some(cpu) = result.validity.generator_cpu_ratio {
         page.field(
             "generator",

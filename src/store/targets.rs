@@ -8,11 +8,14 @@ use url::Url;
 const LONGEST: usize = 1000;
 
 /// Every spelling of the target: the exact URL, the host with and without its
-/// port, the lock key, and the registered name.
+/// port, the lock key, the registered name, and `unix:` with the path of a socket.
 pub(crate) fn spellings(spec: &JobSpec, target_host: &str) -> BTreeSet<String> {
     let mut all = BTreeSet::from([key(&spec.target.url), key(target_host)]);
     if let Some(name) = &spec.target.name {
         all.insert(key(name));
+    }
+    if let Some(path) = &spec.target.unix_socket {
+        all.insert(key(&format!("unix:{path}")));
     }
     if let Ok(url) = Url::parse(&spec.target.url)
         && let Some(host) = url.host_str()

@@ -174,12 +174,12 @@ async fn run_trials(
 }
 
 async fn prepare(spec: &JobSpec, policy: &TargetPolicy) -> Result<Prepared, JobError> {
-    let PinnedTarget { addresses, same_host } = resolve::target(policy, spec).await?;
+    let PinnedTarget { endpoints, same_host } = resolve::target(policy, spec).await?;
     let sampler = match &spec.target.stub_status {
         Some(page) => Some(sampler_for(page, policy).await?),
         None => None,
     };
-    let plan = Arc::new(Plan::from_spec(spec, addresses)?);
+    let plan = Arc::new(Plan::from_spec(spec, endpoints)?);
     Ok(Prepared { plan, sampler, same_host })
 }
 

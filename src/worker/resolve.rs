@@ -1,6 +1,7 @@
 //! From a job's URLs to pinned addresses: resolved once, every address put to
 //! the policy, one family chosen. After this nothing asks a resolver again.
 
+use benchd_engine::{Endpoint, check_source};
 use benchd_model::JobSpec;
 use benchd_model::policy::{Refusal, TargetPolicy};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -37,6 +38,14 @@ pub enum ResolveError {
         /// What the resolver said.
         reason: String,
     },
+    /// Connections cannot come from there.
+    #[error("source address {address} cannot be used: {reason}")]
+    Source {
+        /// The address.
+        address: IpAddr,
+        /// What is wrong with it and what would be right.
+        reason: String,
+    },
     /// The policy forbids it.
     #[error("{0}")]
     Refused(#[from] Refusal),
@@ -62,8 +71,8 @@ pub async fn admit(spec: &JobSpec, policy: &TargetPolicy) -> Result<(), ResolveE
 /// Where the load goes.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct PinnedTarget {
-    /// Addresses of one family, each allowed by the policy.
-    pub addresses: Vec<SocketAddr>,
+    /// Addresses of one family, each allowed by the policy, or a socket.
+    pub endpoints: Vec<Endpoint>,
     /// True when they belong to this machine.
     pub same_host: bool,
 }
@@ -73,8 +82,9 @@ pub(crate) async fn target(
     policy: &TargetPolicy,
     spec: &JobSpec,
 ) -> Result<PinnedTarget, ResolveError> {
-    let url = parse(&spec.target.url)?;
-    if let Some(most) = policy.max_connections(&url)
+    let target = &spec.target;
+    let url = parse(&target.url)?;
+    if let Some(most) = policy.max_connections(target)
         && spec.load.connections > most
     {
         return Err(ResolveError::Refused(Refusal(format!(
@@ -82,11 +92,50 @@ pub(crate) async fn target(
             spec.load.connections
         ))));
     }
-    let addresses = lookup(&url).await?;
-    policy.check(&url, &ips(&addresses))?;
-    let addresses = one_family(addresses).await;
+    if let Some(path) = &target.unix_socket {
+        policy.check_unix_socket(path)?;
+        return Ok(PinnedTarget { endpoints: vec![Endpoint::Unix(path.into())], same_host: true });
+    }
+    let addresses = if target.resolve.is_empty() {
+        let addresses = lookup(&url).await?;
+        policy.check(&url, &ips(&addresses))?;
+        addresses
+    } else {
+        policy.check_given(&url, &target.resolve)?;
+        let port = port(&url)?;
+        target.resolve.iter().map(|address| (*address, port).into()).collect()
+    };
+    let addresses = match spec.load.source_addresses.as_slice() {
+        [] => one_family(addresses).await,
+        sources => reachable(&addresses, sources)?,
+    };
     let same_host = addresses.iter().all(|address| is_of_this_host(address.ip()));
-    Ok(PinnedTarget { addresses, same_host })
+    let endpoints = addresses.into_iter().map(Endpoint::from).collect();
+    Ok(PinnedTarget { endpoints, same_host })
+}
+
+/// The addresses that connections from `sources` can lead to.
+fn reachable(
+    addresses: &[SocketAddr],
+    sources: &[IpAddr],
+) -> Result<Vec<SocketAddr>, ResolveError> {
+    let wrong = |address: IpAddr, reason: String| ResolveError::Source { address, reason };
+    let mut reachable = addresses.to_vec();
+    for source in sources.iter().copied() {
+        check_source(source).map_err(|error| {
+            wrong(source, format!("{error}; `ip address` lists the addresses of this host"))
+        })?;
+        reachable.retain(|address| address.is_ipv4() == source.is_ipv4());
+        let Some(first) = reachable.first() else {
+            let family = if source.is_ipv4() { "IPv4" } else { "IPv6" };
+            return Err(wrong(source, format!("the target has no {family} address")));
+        };
+        if source.is_loopback() && !first.ip().is_loopback() {
+            let reason = format!("from loopback no connection leads to {}", first.ip());
+            return Err(wrong(source, reason));
+        }
+    }
+    Ok(reachable)
 }
 
 /// Resolves and checks the stub_status page's URL `text`.
@@ -105,10 +154,13 @@ fn parse(text: &str) -> Result<Url, ResolveError> {
     Url::parse(text).map_err(|source| ResolveError::NoUrl { text: text.to_owned(), source })
 }
 
+fn port(url: &Url) -> Result<u16, ResolveError> {
+    url.port_or_known_default().ok_or_else(|| ResolveError::NoHost(url.to_string()))
+}
+
 async fn lookup(url: &Url) -> Result<Vec<SocketAddr>, ResolveError> {
-    let no_host = || ResolveError::NoHost(url.to_string());
-    let port = url.port_or_known_default().ok_or_else(no_host)?;
-    let name = match url.host().ok_or_else(no_host)? {
+    let port = port(url)?;
+    let name = match url.host().ok_or_else(|| ResolveError::NoHost(url.to_string()))? {
         Host::Ipv4(ip) => return Ok(vec![(ip, port).into()]),
         Host::Ipv6(ip) => return Ok(vec![(ip, port).into()]),
         Host::Domain(name) => name,
@@ -161,7 +213,7 @@ fn ips(addresses: &[SocketAddr]) -> Vec<IpAddr> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ResolveError, admit, is_of_this_host, one_family, stub_status, target};
+    use super::{Endpoint, ResolveError, admit, is_of_this_host, one_family, stub_status, target};
     use benchd_model::JobSpec;
     use benchd_model::policy::{RegisteredTarget, TargetPolicy};
     use std::net::SocketAddr;
@@ -182,18 +234,72 @@ mod tests {
                 stub_status: stub_status.map(str::to_owned),
                 allowed_cidrs: vec![cidr.parse().unwrap()],
                 max_connections: Some(9),
+                ..RegisteredTarget::default()
             }],
+            ..TargetPolicy::default()
         }
+    }
+
+    fn endpoint(address: &str) -> Endpoint {
+        Endpoint::Tcp(address.parse().unwrap())
+    }
+
+    #[tokio::test]
+    async fn given_addresses_replace_the_lookup_and_not_the_policy() {
+        let mut spec = spec("http://nobody.invalid:81/");
+        spec.target.resolve = vec!["127.0.0.1".parse().unwrap(), "127.0.0.2".parse().unwrap()];
+        let pinned = target(&TargetPolicy::default(), &spec).await.unwrap();
+        assert_eq!(pinned.endpoints, [endpoint("127.0.0.1:81"), endpoint("127.0.0.2:81")]);
+        spec.target.resolve.push("10.0.0.1".parse().unwrap());
+        let refused = target(&TargetPolicy::default(), &spec).await;
+        assert!(matches!(refused, Err(ResolveError::Refused(_))), "{refused:?}");
+    }
+
+    #[tokio::test]
+    async fn a_socket_needs_no_lookup_and_a_target_that_owns_it() {
+        let mut spec = spec("http://nobody.invalid/");
+        spec.target.unix_socket = Some("/run/x.sock".into());
+        let refused = target(&TargetPolicy::default(), &spec).await;
+        assert!(matches!(refused, Err(ResolveError::Refused(_))), "{refused:?}");
+        let mut policy = registered("http://nobody.invalid/", None, "10.0.0.0/8");
+        policy.targets[0].unix_socket = Some("/run/x.sock".into());
+        let limited = target(&policy, &spec).await.unwrap_err();
+        assert!(limited.to_string().contains("at most 9"), "{limited}");
+        spec.load.connections = 9;
+        let pinned = target(&policy, &spec).await.unwrap();
+        assert_eq!(pinned.endpoints, [Endpoint::Unix("/run/x.sock".into())]);
+        assert!(pinned.same_host);
+    }
+
+    #[tokio::test]
+    async fn sources_are_of_this_host_and_of_the_target_s_family() {
+        let mut spec = spec("http://localhost:81/");
+        spec.target.resolve = vec!["::1".parse().unwrap(), "127.0.0.1".parse().unwrap()];
+        spec.load.source_addresses = vec!["127.0.0.2".parse().unwrap()];
+        let pinned = target(&TargetPolicy::default(), &spec).await.unwrap();
+        assert_eq!(pinned.endpoints, [endpoint("127.0.0.1:81")]);
+        for (source, words) in [
+            // TEST-NET-1 (RFC 5737) is nobody's.
+            ("192.0.2.1", "`ip address` lists"),
+            ("::1", "has no IPv6 address"),
+        ] {
+            spec.target.resolve = vec!["127.0.0.1".parse().unwrap()];
+            spec.load.source_addresses = vec![source.parse().unwrap()];
+            let wrong = target(&TargetPolicy::default(), &spec).await.unwrap_err().to_string();
+            assert!(wrong.contains(source) && wrong.contains(words), "{wrong}");
+        }
+        let away = ["10.1.2.3:80".parse().unwrap()];
+        assert!(super::reachable(&away, &["127.0.0.2".parse().unwrap()]).is_err());
     }
 
     #[tokio::test]
     async fn an_address_is_taken_as_it_stands() {
         let pinned =
             target(&TargetPolicy::default(), &spec("http://127.0.0.1:81/a")).await.unwrap();
-        assert_eq!(pinned.addresses, ["127.0.0.1:81".parse().unwrap()]);
+        assert_eq!(pinned.endpoints, [endpoint("127.0.0.1:81")]);
         assert!(pinned.same_host);
         let pinned = target(&TargetPolicy::default(), &spec("https://[::1]/")).await.unwrap();
-        assert_eq!(pinned.addresses, ["[::1]:443".parse().unwrap()]);
+        assert_eq!(pinned.endpoints, [endpoint("[::1]:443")]);
     }
 
     #[tokio::test]

@@ -101,7 +101,7 @@ fn the_image_runs_as_an_ordinary_user() {
 fn the_registered_target_may_be_loaded_inside_dockers_networks_only() {
     let file: toml::Table = read("benchd.toml").parse().expect("benchd.toml is TOML");
     let targets = file["targets"].clone().try_into().expect("[[targets]] is what benchd reads");
-    let policy = benchd_model::policy::TargetPolicy { targets };
+    let policy = benchd_model::policy::TargetPolicy { targets, ..Default::default() };
     let target = policy.named("nginx").expect("a target named nginx");
     let status = target.stub_status.clone().expect("its stub_status");
     let compose = yaml("compose.yaml");

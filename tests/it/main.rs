@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "in a test a failed unwrap is the failure")]
 
 mod ab;
+mod addressing;
 mod api;
 mod cli;
 mod demo;

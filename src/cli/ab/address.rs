@@ -13,6 +13,8 @@ pub(super) struct AbUrl {
     pub(super) port: u16,
     /// Path, query and fragment as typed.
     pub(super) target: String,
+    /// The socket of `unix:/path[:/uri]`, which ab does not know.
+    pub(super) unix_socket: Option<String>,
 }
 
 impl AbUrl {
@@ -28,6 +30,9 @@ impl AbUrl {
             }
             _ => ("http", text),
         };
+        if let Some(rest) = rest.strip_prefix("unix:") {
+            return Self::over_socket(scheme, rest);
+        }
         let slash = rest.find('/').ok_or("there is no / after the host")?;
         let (authority, target) = rest.split_at(slash);
         if authority.contains('@') {
@@ -46,7 +51,18 @@ impl AbUrl {
         if host.is_empty() || port == 0 {
             return Err("host and port cannot be read");
         }
-        Ok(Self { host: host.to_owned(), port, target: target.to_owned(), url })
+        let (host, target) = (host.to_owned(), target.to_owned());
+        Ok(Self { host, port, target, url, unix_socket: None })
+    }
+
+    /// `/path[:/uri]` behind `unix:`, as nginx writes it.
+    fn over_socket(scheme: &str, text: &str) -> Result<Self, &'static str> {
+        let (path, uri) = text.split_once(":/").unwrap_or((text, ""));
+        if path.is_empty() {
+            return Err("there is no path of a socket after unix:");
+        }
+        let inner = Self::parse(&format!("{scheme}://localhost/{uri}"))?;
+        Ok(Self { unix_socket: Some(path.to_owned()), ..inner })
     }
 }
 
@@ -73,6 +89,22 @@ mod tests {
     }
 
     #[test]
+    fn a_socket_is_written_as_nginx_writes_it() {
+        for (text, url, target) in [
+            ("unix:/run/x.sock:/a?b#c", "http://localhost/a?b#c", "/a?b#c"),
+            ("unix:/run/x.sock", "http://localhost/", "/"),
+            ("https://unix:/run/x.sock:/", "https://localhost/", "/"),
+        ] {
+            let read = AbUrl::parse(text).unwrap();
+            assert_eq!((read.url.as_str(), read.target.as_str()), (url, target), "{text}");
+            assert_eq!(
+                (read.unix_socket.as_deref(), &*read.host),
+                (Some("/run/x.sock"), "localhost")
+            );
+        }
+    }
+
+    #[test]
     fn what_is_no_url_is_refused_with_a_reason() {
         for (text, reason) in [
             ("http://127.0.0.1:8088", "no / after the host"),
@@ -83,6 +115,7 @@ mod tests {
             ("http://:80/", "cannot be read"),
             ("/", "cannot be read"),
             ("http://host:0/", "cannot be read"),
+            ("unix::/", "no path of a socket"),
         ] {
             let refusal = AbUrl::parse(text).unwrap_err();
             assert!(refusal.contains(reason), "{text}: {refusal}");

@@ -4,8 +4,10 @@ use super::options::Options;
 use super::progress::Heartbeat;
 use super::{FAILED, REFUSED, Stopped, UNKNOWN_HOST};
 use crate::output;
-use benchd_engine::{DriverChoice, HeaderDefaults, Plan, Progress, RequestPlan, Stop};
-use benchd_model::policy::TargetPolicy;
+use benchd_engine::{
+    DriverChoice, Endpoint, HeaderDefaults, Plan, Progress, RequestPlan, Stop, TlsOptions,
+};
+use benchd_model::policy::{Refusal, TargetPolicy};
 use benchd_model::spec::{LoadSpec, OnInconclusive, Protocol, RequestSpec, TargetSpec};
 use benchd_model::{JobSpec, Tally, TrialEnd};
 use benchd_report::ab::AbRow;
@@ -29,8 +31,13 @@ pub(super) struct Measured {
 
 /// Resolves the host once, asks the policy about every address, and takes the
 /// first one that answers, as ab does.
-pub(super) fn address(options: &Options, policy: &TargetPolicy) -> Result<SocketAddr, Stopped> {
+pub(super) fn endpoint(options: &Options, policy: &TargetPolicy) -> Result<Endpoint, Stopped> {
     let (url, host) = (&options.url, options.url.host.as_str());
+    if let Some(path) = &url.unix_socket {
+        let refused = |refusal: Refusal| Stopped::new(REFUSED, refusal.to_string());
+        policy.check_unix_socket(path).map_err(refused)?;
+        return Ok(Endpoint::Unix(path.into()));
+    }
     let unknown = |why: String| Stopped::new(UNKNOWN_HOST, format!("cannot resolve {host}: {why}"));
     let addresses: Vec<SocketAddr> =
         (host, url.port).to_socket_addrs().map_err(|error| unknown(error.to_string()))?.collect();
@@ -38,12 +45,17 @@ pub(super) fn address(options: &Options, policy: &TargetPolicy) -> Result<Socket
     let refused = |why: String| Stopped::new(REFUSED, why);
     policy.check(&url.url, &ips).map_err(|refusal| refused(refusal.to_string()))?;
     if let Some(limit) =
-        policy.max_connections(&url.url).filter(|limit| options.concurrency > *limit)
+        policy.max_connections(&spec(options).target).filter(|limit| options.concurrency > *limit)
     {
         return Err(refused(format!("{host} may be loaded with at most {limit} connections")));
     }
+    let family = |address: &SocketAddr| {
+        options.source.is_none_or(|source| source.is_ipv4() == address.is_ipv4())
+    };
+    let addresses: Vec<SocketAddr> = addresses.into_iter().filter(family).collect();
     first_listening(&addresses, options.timeout)
-        .ok_or_else(|| unknown("it has no address".to_owned()))
+        .map(Endpoint::from)
+        .ok_or_else(|| unknown("it has no address of -B's family".to_owned()))
 }
 
 /// A name such as `localhost` often has an address on which nobody listens.
@@ -56,10 +68,11 @@ fn first_listening(addresses: &[SocketAddr], timeout: Duration) -> Option<Socket
 
 /// ab's way of loading: HTTP/1.0, connections opened as they are needed, one
 /// thread, any status and any certificate good.
-pub(super) fn plan(options: &Options, address: SocketAddr) -> Plan {
+pub(super) fn plan(options: &Options, endpoint: Endpoint) -> Plan {
     let rows = usize::try_from(options.requests).map_or(MOST_ROWS, |rows| rows.min(MOST_ROWS));
     Plan {
-        addresses: vec![address],
+        endpoints: vec![endpoint],
+        source_addresses: options.source.into_iter().collect(),
         url: options.url.url.clone(),
         request: RequestPlan {
             method: options.method.clone(),
@@ -82,7 +95,7 @@ pub(super) fn plan(options: &Options, address: SocketAddr) -> Plan {
         threads: 1,
         preconnect: false,
         expect_status: ["1xx", "2xx", "3xx", "4xx", "5xx"].map(str::to_owned).to_vec(),
-        insecure: true,
+        tls: TlsOptions { insecure: true, min_version: options.tls_min, ..TlsOptions::default() },
         keep_rows: rows,
         driver: DriverChoice::default(),
     }
@@ -96,6 +109,7 @@ pub(super) fn spec(options: &Options) -> JobSpec {
         target: TargetSpec {
             url: options.url.url.to_string(),
             insecure: true,
+            unix_socket: options.url.unix_socket.clone(),
             ..TargetSpec::default()
         },
         request: RequestSpec {

@@ -70,7 +70,7 @@ fn measure(options: &Options, policy: &TargetPolicy) -> Result<u8, Stopped> {
     if options.verbosity > 1 {
         tell(format_args!("benchd ab: -v {}: responses are not shown", options.verbosity));
     }
-    let plan = load::plan(options, load::address(options, policy)?);
+    let plan = load::plan(options, load::endpoint(options, policy)?);
     let mut heartbeat = Heartbeat::new(options.requests, options.quiet);
     let opening = report(options, &Measured::default()).banner();
     print(&format!("{opening}{}", heartbeat.opening()))?;

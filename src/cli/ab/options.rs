@@ -5,7 +5,9 @@ use super::address::AbUrl;
 use super::getopt::{self, Opt};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use benchd_model::spec::TlsVersion;
 use std::ffi::{OsStr, OsString};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -18,6 +20,10 @@ const REQUESTS_IN_TIME: u64 = 50_000;
 #[derive(Debug)]
 pub(super) struct Options {
     pub(super) url: AbUrl,
+    /// `-B`: where connections come from.
+    pub(super) source: Option<IpAddr>,
+    /// `-f`: the lowest TLS version.
+    pub(super) tls_min: TlsVersion,
     pub(super) requests: u64,
     pub(super) concurrency: u32,
     pub(super) time_limit: Option<Duration>,
@@ -97,6 +103,8 @@ pub(super) fn parse(args: &[OsString]) -> Result<Command, Wrong> {
 
 /// Options read so far.
 struct Draft {
+    source: Option<IpAddr>,
+    tls_min: TlsVersion,
     requests: u64,
     concurrency: u32,
     time_limit: Option<Duration>,
@@ -116,6 +124,8 @@ struct Draft {
 impl Default for Draft {
     fn default() -> Self {
         Self {
+            source: None,
+            tls_min: TlsVersion::default(),
             requests: 1,
             concurrency: 1,
             time_limit: None,
@@ -171,6 +181,8 @@ impl Draft {
             }
             'T' => self.content_type = Some(field_value(text(option)?)?),
             'H' => self.fields.push(field(text(option)?)?),
+            'B' => self.source = Some(source(text(option)?)?),
+            'f' => self.tls_min = tls_min(text(option)?)?,
             'v' => self.verbosity = number(value, 0, 100, "Invalid verbosity")? as u32,
             'g' => self.gnuplot = Some(value.into()),
             'e' => self.csv = Some(value.into()),
@@ -198,6 +210,8 @@ impl Draft {
         let flag = |letter| self.flags.contains(&letter);
         Ok(Options {
             url,
+            source: self.source,
+            tls_min: self.tls_min,
             requests: self.requests,
             concurrency: self.concurrency,
             time_limit: self.time_limit,
@@ -246,10 +260,9 @@ const fn why_not(letter: char) -> &'static str {
             "the report is text only; `benchd run --format markdown` makes tables"
         }
         'X' | 'P' => "load goes straight to the target, never through a proxy",
-        'B' => "the kernel chooses the source address",
         'b' => "the kernel sizes the socket buffers",
         'I' => "the server name is always sent when the target has one",
-        'f' | 'Z' => "the TLS library negotiates version and cipher suite itself",
+        'Z' => "the TLS library negotiates the cipher suite itself",
         'E' => "client certificates are not sent",
         _ => "it has no meaning here",
     }
@@ -262,6 +275,31 @@ fn text(option: &Opt) -> Result<&str, Wrong> {
 fn number(value: &OsStr, low: u64, high: u64, complaint: &str) -> Result<u64, Wrong> {
     let number = value.to_str().and_then(|text| text.parse().ok());
     number.filter(|number| (low..=high).contains(number)).ok_or_else(|| Wrong::option(complaint))
+}
+
+fn source(text: &str) -> Result<IpAddr, Wrong> {
+    text.parse().map_err(|_| {
+        Wrong::option(format!(
+            "-B {text:?} is no IP address: write one of this host, such as 127.0.0.2"
+        ))
+    })
+}
+
+/// ab's words for one version or all; of those, 1.3 is the one that can be told
+/// by its lower bound.
+fn tls_min(text: &str) -> Result<TlsVersion, Wrong> {
+    match text.to_ascii_uppercase().as_str() {
+        "ALL" => Ok(TlsVersion::V1_2),
+        "TLS1.3" => Ok(TlsVersion::V1_3),
+        _ => Err(Wrong {
+            message: format!(
+                "-f {text} is not supported, because TLS 1.2 and 1.3 are negotiated, and only 1.3 \
+                 can be asked for alone: write -f TLS1.3 or -f ALL"
+            ),
+            code: 22,
+            shows_usage: false,
+        }),
+    }
 }
 
 fn method(text: &str) -> Result<String, Wrong> {

@@ -1,6 +1,6 @@
 //! ab's option rules, as ab 2.4.71 was seen to follow them.
 
-use super::{Command, Options, Wrong, parse};
+use super::{Command, Options, TlsVersion, Wrong, parse};
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -56,19 +56,23 @@ fn errors_have_abs_exit_codes() {
     ] {
         assert_eq!(code(line), 1, "{line}");
     }
-    for line in [
-        "-w h/",
-        "-X p:1 h/",
-        "-P a:b h/",
-        "-B 1.1.1.1 h/",
-        "-Z x h/",
-        "-f TLS1 h/",
-        "-I h/",
-        "-b 1 h/",
-    ] {
+    for line in ["-w h/", "-X p:1 h/", "-P a:b h/", "-Z x h/", "-f TLS1 h/", "-I h/", "-b 1 h/"] {
         let wrong = options(line).unwrap_err();
         assert_eq!((wrong.code, wrong.shows_usage), (22, false), "{line}");
         assert!(wrong.message.contains("not supported, because"), "{}", wrong.message);
+    }
+}
+
+#[test]
+fn source_and_tls_version_are_taken_as_far_as_they_go() {
+    let options_of = |line: &str| options(line).unwrap();
+    assert_eq!(options_of("-B 127.0.0.2 h/").source, Some("127.0.0.2".parse().unwrap()));
+    assert_eq!(options_of("-f ALL h/").tls_min, TlsVersion::V1_2);
+    assert_eq!(options_of("-f tls1.3 h/").tls_min, TlsVersion::V1_3);
+    assert_eq!(code("-B eth0 h/"), 1);
+    for version in ["SSL2", "TLS1", "TLS1.1", "TLS1.2", "x"] {
+        let wrong = options(&format!("-f {version} h/")).unwrap_err();
+        assert!(wrong.message.contains("write -f TLS1.3 or -f ALL"), "{}", wrong.message);
     }
 }
 

@@ -1,5 +1,6 @@
 //! The job document that a command line asks for.
 
+use super::target;
 use crate::args::{LoadArgs, RequestArgs, RunArgs};
 use crate::exit::{Exit, Stop};
 use anyhow::Context as _;
@@ -21,7 +22,7 @@ pub(super) fn build(args: &RunArgs) -> anyhow::Result<Value> {
     put(root, "project", args.judge.project.as_deref());
     put(root, "scenario", args.judge.scenario.as_deref());
     put(root, "trials", args.load.trials.as_ref());
-    set_target(root, args);
+    target::set(root, args)?;
     set_load(root, &args.load);
     set_request(root, &args.request)?;
     if !args.judge.criteria.is_empty() {
@@ -29,32 +30,6 @@ pub(super) fn build(args: &RunArgs) -> anyhow::Result<Value> {
     }
     set_labels(root, &args.judge.labels)?;
     Ok(document)
-}
-
-fn set_target(root: &mut Map<String, Value>, args: &RunArgs) {
-    let is_name = |url: &str| !url.trim().is_empty() && !url.contains([':', '/', '.']);
-    let target_is_name = args.url.as_deref().is_some_and(is_name);
-    if target_is_name && args.request.stub_status.is_none() && !args.request.insecure {
-        root.insert("target".to_owned(), json!(args.url));
-        return;
-    }
-    if root.get("target").is_some_and(Value::is_string) && args.url.is_none() {
-        return;
-    }
-    let target = section(root, "target");
-    put(target, "url", args.url.as_deref().map(with_scheme));
-    put(target, "stub_status", args.request.stub_status.as_deref());
-    put(target, "insecure", args.request.insecure.then_some(true));
-    drop_empty(root, "target");
-}
-
-/// `127.0.0.1:8080/x` is what people type; they mean http.
-fn with_scheme(url: &str) -> String {
-    if url.contains("://") || url.trim().is_empty() {
-        url.to_owned()
-    } else {
-        format!("http://{url}")
-    }
 }
 
 fn set_load(root: &mut Map<String, Value>, args: &LoadArgs) {
@@ -67,6 +42,9 @@ fn set_load(root: &mut Map<String, Value>, args: &LoadArgs) {
     put(load, "timeout", args.timeout.as_deref());
     put(load, "threads", args.threads.as_ref());
     put(load, "protocol", args.protocol.as_deref());
+    if !args.source_addresses.is_empty() {
+        put(load, "source_addresses", Some(&args.source_addresses));
+    }
     drop_empty(root, "load");
 }
 
@@ -112,7 +90,10 @@ fn set_labels(root: &mut Map<String, Value>, labels: &[String]) -> anyhow::Resul
 
 /// The object at `key`, made when it is missing; what is no object there is
 /// left for the parser to refuse.
-fn section<'a>(parent: &'a mut Map<String, Value>, key: &str) -> &'a mut Map<String, Value> {
+pub(super) fn section<'a>(
+    parent: &'a mut Map<String, Value>,
+    key: &str,
+) -> &'a mut Map<String, Value> {
     let value = parent.entry(key).or_insert_with(|| json!({}));
     if !value.is_object() {
         *value = json!({});
@@ -120,13 +101,17 @@ fn section<'a>(parent: &'a mut Map<String, Value>, key: &str) -> &'a mut Map<Str
     value.as_object_mut().expect("it was made an object just above")
 }
 
-fn put<T: serde::Serialize>(object: &mut Map<String, Value>, key: &str, value: Option<T>) {
+pub(super) fn put<T: serde::Serialize>(
+    object: &mut Map<String, Value>,
+    key: &str,
+    value: Option<T>,
+) {
     if let Some(value) = value {
         object.insert(key.to_owned(), json!(value));
     }
 }
 
-fn drop_empty(parent: &mut Map<String, Value>, key: &str) {
+pub(super) fn drop_empty(parent: &mut Map<String, Value>, key: &str) {
     if parent.get(key).and_then(Value::as_object).is_some_and(Map::is_empty) {
         parent.remove(key);
     }
@@ -164,16 +149,6 @@ mod tests {
                 "trials": 3
             })
         );
-    }
-
-    #[test]
-    fn a_scheme_is_added_and_a_bare_word_is_a_registered_name() {
-        assert_eq!(
-            document("benchd run 127.0.0.1:80/x").unwrap(),
-            json!({"target": {"url": "http://127.0.0.1:80/x"}})
-        );
-        assert_eq!(document("benchd run shop").unwrap(), json!({"target": "shop"}));
-        assert_eq!(document("benchd run ").unwrap(), json!({"target": {"url": ""}}));
     }
 
     #[test]

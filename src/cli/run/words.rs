@@ -5,7 +5,7 @@ use crate::exit::{Exit, Stop};
 use benchd_model::FieldError;
 
 /// Which flag sets which field; a field without one is named by its pointer.
-const FLAGS: [(&str, &str); 20] = [
+const FLAGS: [(&str, &str); 26] = [
     ("/load/connections", "-c"),
     ("/load/requests", "-n"),
     ("/load/duration", "-d"),
@@ -16,6 +16,12 @@ const FLAGS: [(&str, &str); 20] = [
     ("/load/protocol", "--protocol"),
     ("/target/url", "URL"),
     ("/target/stub_status", "--stub-status"),
+    ("/target/unix_socket", "--unix-socket"),
+    ("/target/resolve", "--resolve"),
+    ("/target/tls/ca", "--ca-file"),
+    ("/target/tls/min_version", "--tls-min"),
+    ("/target/tls/resumption", "--tls-resumption"),
+    ("/load/source_addresses", "--source-address"),
     ("/target", "URL"),
     ("/request/method", "-m"),
     ("/request/headers", "-H"),

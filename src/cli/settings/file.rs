@@ -1,6 +1,7 @@
 //! `benchd.toml`: which file is read, and what is in it.
 
 use benchd_model::policy::RegisteredTarget;
+use benchd_model::spec::{certificates, check_unix_socket};
 use serde::Deserialize as _;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -64,6 +65,12 @@ fn check_target(target: &RegisteredTarget, earlier: &[RegisteredTarget]) -> Resu
     }
     if earlier.iter().any(|other| other.name == target.name) {
         return Err("the name is given twice: each target has its own".to_owned());
+    }
+    if let Some(path) = &target.unix_socket {
+        check_unix_socket(path).map_err(|why| format!("unix_socket {why}"))?;
+    }
+    if let Some(ca) = &target.tls.ca {
+        certificates(ca).map_err(|why| format!("tls.ca {why}"))?;
     }
     let urls = [("url", Some(&target.url)), ("stub_status", target.stub_status.as_ref())];
     for (key, text) in urls {

@@ -1,5 +1,6 @@
 //! Why attempts fail, in the words that every driver uses.
 
+use crate::endpoint::Endpoint;
 use crate::record::Recorder;
 use crate::shared::Shared;
 use benchd_model::{Outcome, Span};
@@ -31,9 +32,9 @@ impl Failure {
         Self::new(outcome, format!("{what} within {limit}"))
     }
 
-    /// There is no TCP connection within the limit.
+    /// There is no connection within the limit.
     pub(super) fn no_connection_in_time(shared: &Shared) -> Self {
-        Self::too_slow(shared, Outcome::Timeout, "no TCP connection")
+        Self::too_slow(shared, Outcome::Timeout, "no connection")
     }
 
     /// The request cannot be sent.
@@ -41,8 +42,13 @@ impl Failure {
         Self::new(Outcome::Send, in_words(error))
     }
 
-    /// Opening a TCP connection failed; a limit of this machine is noted.
-    pub(super) fn unconnected(shared: &Shared, recorder: &mut Recorder, error: &io::Error) -> Self {
+    /// Connecting to an endpoint failed; a limit of this machine is noted.
+    pub(super) fn unconnected(
+        shared: &Shared,
+        recorder: &mut Recorder,
+        endpoint: u32,
+        error: &io::Error,
+    ) -> Self {
         let mut no_room = true;
         let note = match error.raw_os_error().map(Errno::from_raw_os_error) {
             Some(Errno::MFILE | Errno::NFILE) => {
@@ -52,7 +58,8 @@ impl Failure {
                 // Ports come back by themselves.
                 no_room = false;
                 "no free local port for another connection: use keep-alive, widen \
-                 net.ipv4.ip_local_port_range, or spread the load over several target addresses"
+                 net.ipv4.ip_local_port_range, or spread the load over several of this host's \
+                 addresses (--source-address) or of the target's"
                     .to_owned()
             }
             Some(Errno::NOBUFS | Errno::NOMEM | Errno::NOSPC) => {
@@ -60,17 +67,39 @@ impl Failure {
                  fs.epoll.max_user_watches"
                     .to_owned()
             }
-            _ => return Self::new(Outcome::Connect, in_words(error)),
+            _ => return Self::refused(shared.prepared.endpoint(endpoint), error),
         };
         recorder.note(note);
         Self { no_room, ..Self::new(Outcome::Local, in_words(error)) }
     }
 
-    /// The run's share of descriptors is used up.
-    pub(super) fn no_descriptor(shared: &Shared, recorder: &mut Recorder) -> Self {
-        let error = io::Error::from_raw_os_error(Errno::MFILE.raw_os_error());
-        Self::unconnected(shared, recorder, &error)
+    /// The other side does not take the connection.
+    fn refused(endpoint: &Endpoint, error: &io::Error) -> Self {
+        let words = in_words(error);
+        let hint = match error.raw_os_error().map(Errno::from_raw_os_error) {
+            _ if !endpoint.is_unix() => return Self::new(Outcome::Connect, words),
+            Some(Errno::NOENT) => "there is no such socket",
+            Some(Errno::CONNREFUSED) => "nobody listens on it, or it is no socket",
+            Some(Errno::ACCESS) => "this user may not write to the socket or enter its folder",
+            Some(Errno::PROTOTYPE) => "it is no stream socket",
+            Some(Errno::AGAIN) => "its backlog is full",
+            _ => "no connection",
+        };
+        Self::new(Outcome::Connect, format!("{endpoint}: {hint}: {words}"))
     }
+
+    /// The run's share of descriptors is used up.
+    pub(super) fn no_descriptor(shared: &Shared, recorder: &mut Recorder, endpoint: u32) -> Self {
+        let error = io::Error::from_raw_os_error(Errno::MFILE.raw_os_error());
+        Self::unconnected(shared, recorder, endpoint, &error)
+    }
+}
+
+/// What to make of a connection that has this very socket at its other end. On
+/// loopback a connect to a closed port can meet itself when the kernel picks
+/// that very port as the local one.
+pub(super) fn met_itself() -> io::Error {
+    Errno::CONNREFUSED.into()
 }
 
 /// An error as a fragment in a sentence.

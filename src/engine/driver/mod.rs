@@ -24,26 +24,6 @@ pub(crate) enum Driver {
 }
 
 impl Driver {
-    /// The driver that `plan` asks for or, left to us, the fastest that can
-    /// run it here. An error says why the one asked for cannot.
-    pub(crate) fn choose(plan: &Plan) -> io::Result<Self> {
-        match plan.driver {
-            DriverChoice::Tokio => Ok(Self::Tokio),
-            DriverChoice::Auto if plan.is_tls() => Ok(Self::Tokio),
-            DriverChoice::Auto => Ok(uring::probe().map_or_else(
-                |error| {
-                    tracing::debug!(%error, "no io_uring here");
-                    Self::Tokio
-                },
-                |()| Self::Uring,
-            )),
-            DriverChoice::Uring if plan.is_tls() => {
-                Err(io::Error::new(io::ErrorKind::Unsupported, "it does not carry TLS"))
-            }
-            DriverChoice::Uring => uring::probe().map(|()| Self::Uring),
-        }
-    }
-
     /// As results name it.
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -64,6 +44,52 @@ impl Driver {
             Self::Tokio => tokio::generate(thread, shared, reporter, orders),
             Self::Uring => uring::generate(thread, shared, reporter, orders),
         }
+    }
+}
+
+/// The driver of a run and, where it had to step in, why.
+#[derive(Debug)]
+pub(crate) struct Choice {
+    pub(crate) driver: Driver,
+    /// For the result.
+    pub(crate) note: Option<String>,
+}
+
+impl Choice {
+    /// The driver that `plan` asks for or, left to us, the fastest that can
+    /// run it here. An error says why the one asked for cannot.
+    pub(crate) fn of(plan: &Plan) -> io::Result<Self> {
+        match plan.driver {
+            DriverChoice::Tokio => Ok(Driver::Tokio.into()),
+            DriverChoice::Auto if plan.is_tls() => Ok(Driver::Tokio.into()),
+            DriverChoice::Uring if plan.is_tls() => {
+                Err(io::Error::new(io::ErrorKind::Unsupported, "it does not carry TLS"))
+            }
+            DriverChoice::Auto | DriverChoice::Uring => {
+                let choice = Self::from(Driver::Uring);
+                match uring::probe() {
+                    Ok(()) => Ok(choice),
+                    Err(error) => choice.instead(plan, &error).ok_or(error),
+                }
+            }
+        }
+    }
+
+    /// What is to run `plan` when this driver has met `error` on setting
+    /// itself up; none where no other may.
+    pub(crate) fn instead(&self, plan: &Plan, error: &io::Error) -> Option<Self> {
+        if plan.driver != DriverChoice::Auto || self.driver != Driver::Uring {
+            return None;
+        }
+        let reason = failure::in_words(error);
+        let note = format!("io_uring is not granted here: {reason}; the tokio driver ran");
+        Some(Self { driver: Driver::Tokio, note: Some(note) })
+    }
+}
+
+impl From<Driver> for Choice {
+    fn from(driver: Driver) -> Self {
+        Self { driver, note: None }
     }
 }
 

@@ -21,6 +21,8 @@ pub(super) struct Talk {
     pub(super) attempt: Attempt,
     /// The connection has carried a request.
     pub(super) used: bool,
+    /// The number of the endpoint that the connection leads to.
+    pub(super) endpoint: u32,
 }
 
 /// The attempt that a slot is making.
@@ -74,6 +76,26 @@ impl Talk {
         }
     }
 
+    /// Bytes that are certain to be body, so that nobody need look at them.
+    #[inline]
+    pub(super) fn unseen(&self) -> u64 {
+        self.response.left()
+    }
+
+    /// Takes `length` of the unseen bytes.
+    #[inline]
+    pub(super) fn skip(
+        &mut self,
+        shared: &Shared,
+        length: usize,
+        now: Nanos,
+    ) -> Option<Result<Exchange, Failure>> {
+        match self.response.skip(length as u64) {
+            Step::Complete(completed) => Some(self.complete(shared, completed, now)),
+            Step::More => None,
+        }
+    }
+
     /// A whole response is there; whether in time, the last stamp decides.
     #[inline]
     fn complete(
@@ -88,6 +110,7 @@ impl Talk {
         }
         let keeps = shared.prepared.plan.keepalive && attempt.flushed;
         Ok(Exchange {
+            endpoint: self.endpoint,
             start: attempt.start,
             sent: attempt.sent,
             first_byte: attempt.first_byte,
@@ -127,7 +150,7 @@ impl Talk {
             _ => in_words(error),
         };
         if error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>()) {
-            return Failure::new(Outcome::Tls, reason);
+            return Failure::new(Outcome::Tls, crate::tls::reason(error));
         }
         if self.response.begun() {
             return Failure::new(Outcome::Truncated, format!("{reason} inside the response"));
@@ -188,7 +211,8 @@ impl Talk {
     pub(super) fn fail(&mut self, failure: &Failure, recorder: &mut Recorder, now: Nanos) {
         let attempt = &self.attempt;
         if attempt.measured {
-            recorder.failed(failure.outcome, &failure.reason, attempt.start, now);
+            let (outcome, reason) = (failure.outcome, &*failure.reason);
+            recorder.failed(self.endpoint, outcome, reason, attempt.start, now);
         } else {
             recorder.warmed_up(failure.outcome);
         }

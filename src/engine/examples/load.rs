@@ -1,7 +1,9 @@
 //! A bare front to the engine, for measuring the engine itself:
 //! `load URL CONNECTIONS THREADS (REQUESTS | SECONDS"s") [close] [warm]`.
 
-use benchd_engine::{DriverChoice, HeaderDefaults, Plan, Progress, RequestPlan, Stop, run};
+use benchd_engine::{
+    DriverChoice, Endpoint, HeaderDefaults, Plan, Progress, RequestPlan, Stop, TlsOptions, run,
+};
 use benchd_model::Tally;
 use benchd_model::spec::Protocol;
 use std::error::Error;
@@ -16,7 +18,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let given = |word: &str| rest.iter().any(|argument| argument == word);
     let duration = amount.strip_suffix('s').map(str::parse::<f64>).transpose()?;
     let plan = Plan {
-        addresses: url.socket_addrs(|| None)?,
+        endpoints: url.socket_addrs(|| None)?.into_iter().map(Endpoint::from).collect(),
+        source_addresses: Vec::new(),
         url,
         request: RequestPlan {
             method: "GET".into(),
@@ -34,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         threads: threads.parse()?,
         preconnect: true,
         expect_status: vec!["2xx".into()],
-        insecure: true,
+        tls: TlsOptions { insecure: true, ..TlsOptions::default() },
         keep_rows: 0,
         driver: DriverChoice::from_environment()?,
     };

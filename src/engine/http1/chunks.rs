@@ -2,7 +2,7 @@
 //! where it must be and skipped in bulk where it may be. Chunk data is counted,
 //! never copied.
 
-use super::{MAX_HEAD, Malformed};
+use super::{MAX_HEAD, Malformed, is_token_byte};
 
 /// Chunk extensions longer than this in one body's size lines are refused.
 const MAX_SIZE_LINE: u32 = 16 * 1024;
@@ -28,7 +28,9 @@ enum State {
     DataCr,
     DataLf,
     TrailerStart,
-    Trailer,
+    TrailerName,
+    TrailerValue,
+    TrailerLf,
     EndLf,
 }
 
@@ -91,11 +93,23 @@ impl Chunks {
             }
             (State::DataCr | State::DataLf, _) => return Err("a chunk longer than its size"),
             (State::TrailerStart, b'\r') => State::EndLf,
-            (State::TrailerStart, b'\n') => return Ok(true),
-            (State::Trailer, b'\n') => State::TrailerStart,
-            (State::TrailerStart | State::Trailer, _) => State::Trailer,
-            (State::EndLf, b'\n') => return Ok(true),
-            (State::EndLf, _) => return Err("a bare carriage return in the trailers"),
+            (State::TrailerStart | State::EndLf, b'\n') => return Ok(true),
+            // A folded line, which is none before the first.
+            (State::TrailerStart, b' ' | b'\t') if self.line > 1 => State::TrailerValue,
+            (State::TrailerStart, _) if is_token_byte(byte) => State::TrailerName,
+            (State::TrailerName, b':') => State::TrailerValue,
+            (State::TrailerName, b' ' | b'\t') => State::TrailerName,
+            (State::TrailerName, _) if is_token_byte(byte) => State::TrailerName,
+            (State::TrailerStart | State::TrailerName, _) => {
+                return Err("a malformed trailer field name");
+            }
+            (State::TrailerValue, b'\r') => State::TrailerLf,
+            (State::TrailerValue | State::TrailerLf, b'\n') => State::TrailerStart,
+            (State::TrailerValue, b'\t' | b' '..=b'~' | 0x80..) => State::TrailerValue,
+            (State::TrailerValue, _) => return Err("a malformed trailer field value"),
+            (State::TrailerLf | State::EndLf, _) => {
+                return Err("a bare carriage return in the trailers");
+            }
             (State::Data, _) => State::Data,
         };
         self.count_line()
@@ -113,7 +127,9 @@ impl Chunks {
     fn count_line(&mut self) -> Result<bool, Malformed> {
         self.line += 1;
         match self.state {
-            State::TrailerStart | State::Trailer if self.line as usize > MAX_HEAD => {
+            State::TrailerStart | State::TrailerName | State::TrailerValue
+                if self.line as usize > MAX_HEAD =>
+            {
                 Err("trailers larger than 64 KiB")
             }
             State::Size | State::SizeSpace | State::Extension if self.line > MAX_SIZE_LINE => {
@@ -175,6 +191,11 @@ mod tests {
             b"10000000000000000\r\n",
             b"5;ext\nhello",
             b"0\r\n\rX",
+            b"0\r\n A: b\r\n\r\n",
+            b"0\r\nA\r\n\r\n",
+            b"0\r\n: b\r\n\r\n",
+            b"0\r\nA: \0\r\n\r\n",
+            b"0\r\nA: b\rC: d\r\n\r\n",
         ] {
             assert!(decode(&[bad]).is_err(), "{:?}", String::from_utf8_lossy(bad));
         }

@@ -34,7 +34,7 @@ pub(crate) struct Head {
 impl Head {
     /// An interim response: the final one is still to come (RFC 9110, 15.2).
     pub(crate) const fn is_interim(self) -> bool {
-        self.status < 200 && self.status != 101
+        matches!(self.status, 100 | 102..200)
     }
 }
 
@@ -73,6 +73,13 @@ impl HeadCache {
         if bytes.len() > MAX_HEAD {
             return Err("a response head larger than 64 KiB");
         }
+        match later_minor_version(bytes) {
+            Some(as_1_1) => self.parse_roomily(&as_1_1),
+            None => self.parse_roomily(bytes),
+        }
+    }
+
+    fn parse_roomily(&mut self, bytes: &[u8]) -> Result<Head, Malformed> {
         let mut room = [const { MaybeUninit::uninit() }; COMMON_HEADERS];
         match self.parse_with(bytes, &mut room) {
             Err(httparse::Error::TooManyHeaders) => {
@@ -123,23 +130,14 @@ impl HeadCache {
     }
 
     fn interpret(&self, response: &httparse::Response<'_, '_>) -> Result<Head, Malformed> {
+        // Codes outside of 100 to 599 are final ones without a meaning, as good
+        // as a 5xx (RFC 9110, 15).
         let status = response.code.unwrap_or(0);
-        if status < 100 {
-            return Err("a status code below 100");
-        }
         let http10_response = response.version == Some(0);
         let mut fields = Fields::default();
-        for header in response.headers.iter() {
-            fields.take(header)?;
-        }
-        let bodyless = self.head_request || status < 200 || status == 204 || status == 304;
-        let framing = match (bodyless, fields.transfer_coding, fields.length) {
-            (true, ..) => Framing::Empty,
-            (false, Some(Coding::Chunked), _) => Framing::Chunked,
-            (false, Some(Coding::Other), _) => Framing::UntilClose,
-            (false, None, Some(length)) => Framing::Length(length),
-            (false, None, None) => Framing::UntilClose,
-        };
+        response.headers.iter().for_each(|header| fields.take(header));
+        let bodyless = self.head_request || matches!(status, 100..200 | 204 | 304);
+        let framing = if bodyless { Framing::Empty } else { fields.framing()? };
         // RFC 9112, 9.3, and 6.1: a 1.0 message with a transfer coding is not
         // to be trusted about its framing. An HTTP/1.0 request persists only
         // when the server says so.
@@ -153,16 +151,18 @@ impl HeadCache {
     }
 }
 
+/// A final transfer coding, as far as it decides where the body ends.
 #[derive(Clone, Copy)]
 enum Coding {
     Chunked,
+    ChunkedWithParameters,
     Other,
 }
 
-/// The fields that decide framing and persistence, over all their lines.
+/// What the fields say that matter here.
 #[derive(Default)]
 struct Fields {
-    length: Option<u64>,
+    length: Option<Result<u64, Malformed>>,
     /// The final transfer coding.
     transfer_coding: Option<Coding>,
     close: bool,
@@ -170,7 +170,7 @@ struct Fields {
 }
 
 impl Fields {
-    fn take(&mut self, header: &httparse::Header<'_>) -> Result<(), Malformed> {
+    fn take(&mut self, header: &httparse::Header<'_>) {
         match header.name.len() {
             10 if header.name.eq_ignore_ascii_case("connection") => {
                 for token in list(header.value) {
@@ -179,38 +179,74 @@ impl Fields {
                 }
             }
             14 if header.name.eq_ignore_ascii_case("content-length") => {
-                self.take_length(header.value)?;
+                list(header.value).for_each(|token| self.take_length(token));
             }
             17 if header.name.eq_ignore_ascii_case("transfer-encoding") => {
-                for token in list(header.value).filter(|t| !t.is_empty()) {
-                    let chunked = token.eq_ignore_ascii_case(b"chunked");
-                    self.transfer_coding =
-                        Some(if chunked { Coding::Chunked } else { Coding::Other });
+                // An empty list names no coding, and no end of the body either.
+                self.transfer_coding.get_or_insert(Coding::Other);
+                for token in list(header.value).filter(|token| !token.is_empty()) {
+                    self.transfer_coding = Some(coding(token));
                 }
             }
             _ => {}
         }
-        Ok(())
     }
 
-    /// Repeated equal lengths are one length, anything else is an error
-    /// (RFC 9112, 6.3).
-    fn take_length(&mut self, value: &[u8]) -> Result<(), Malformed> {
-        for token in list(value) {
-            if token.is_empty() || !token.iter().all(u8::is_ascii_digit) {
-                return Err("a Content-Length that is no number");
+    /// Repeated equal lengths are one length, anything else is an error.
+    fn take_length(&mut self, token: &[u8]) {
+        let length = match (self.length, number(token)) {
+            (Some(Err(known)), _) => Err(known),
+            (Some(Ok(known)), Ok(length)) if known != length => {
+                Err("conflicting Content-Length fields")
             }
-            let length = std::str::from_utf8(token).ok().and_then(|t| t.parse().ok());
-            let Some(length) = length else {
-                return Err("a Content-Length that does not fit in 64 bits");
-            };
-            if self.length.is_some_and(|known| known != length) {
-                return Err("conflicting Content-Length fields");
-            }
-            self.length = Some(length);
-        }
-        Ok(())
+            (_, length) => length,
+        };
+        self.length = Some(length);
     }
+
+    /// Where a body ends (RFC 9112, 6.3, rules 4 to 8): a transfer coding
+    /// overrides whatever the length says.
+    fn framing(&self) -> Result<Framing, Malformed> {
+        match (self.transfer_coding, self.length) {
+            (Some(Coding::Chunked), _) => Ok(Framing::Chunked),
+            (Some(Coding::ChunkedWithParameters), _) => {
+                Err("a chunked transfer coding with parameters")
+            }
+            (Some(Coding::Other), _) | (None, None) => Ok(Framing::UntilClose),
+            (None, Some(length)) => length.map(Framing::Length),
+        }
+    }
+}
+
+fn coding(token: &[u8]) -> Coding {
+    let name = token.split(|byte| *byte == b';').next().unwrap_or_default();
+    match name.trim_ascii().eq_ignore_ascii_case(b"chunked") {
+        false => Coding::Other,
+        true if name.len() < token.len() => Coding::ChunkedWithParameters,
+        true => Coding::Chunked,
+    }
+}
+
+fn number(token: &[u8]) -> Result<u64, Malformed> {
+    if token.is_empty() || !token.iter().all(u8::is_ascii_digit) {
+        return Err("a Content-Length that is no number");
+    }
+    let digits = std::str::from_utf8(token).ok();
+    digits
+        .and_then(|digits| digits.parse().ok())
+        .ok_or("a Content-Length that does not fit in 64 bits")
+}
+
+/// `bytes` with version 1.1 instead of a later 1.x, which is to be taken as the
+/// highest one that we know (RFC 9110, 2.5).
+fn later_minor_version(bytes: &[u8]) -> Option<Vec<u8>> {
+    let minor = bytes.strip_prefix(b"HTTP/1.")?;
+    if !matches!(minor, [b'2'..=b'9', b' ', ..]) {
+        return None;
+    }
+    let mut bytes = bytes.to_vec();
+    bytes[b"HTTP/1.".len()] = b'1';
+    Some(bytes)
 }
 
 fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
@@ -225,7 +261,7 @@ fn in_words(error: httparse::Error) -> Malformed {
         httparse::Error::Status => "a malformed status line",
         httparse::Error::Token => "a malformed token in the response head",
         httparse::Error::TooManyHeaders => "more than 8192 header fields",
-        httparse::Error::Version => "an HTTP version that is neither 1.0 nor 1.1",
+        httparse::Error::Version => "an HTTP version other than 1.x",
     }
 }
 
@@ -266,6 +302,10 @@ mod tests {
         {
             let text = format!("HTTP/1.1 200 OK\r\nContent-Length: {bad}\r\n\r\n");
             assert!(parse(&text).is_err(), "{bad}");
+            let chunked = format!("Transfer-Encoding: chunked\r\nContent-Length: {bad}\r\n");
+            assert_eq!(framing(&chunked), Framing::Chunked, "{bad}");
+            let empty = format!("HTTP/1.1 304 X\r\nContent-Length: {bad}\r\n\r\n");
+            assert_eq!(parse(&empty).unwrap().framing, Framing::Empty, "{bad}");
         }
     }
 

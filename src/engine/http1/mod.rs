@@ -3,7 +3,11 @@
 //! It must not know sockets, clocks or counters, so that drivers can swap.
 
 mod chunks;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fate;
 mod head;
+#[cfg(test)]
+mod oracle;
 mod request;
 mod response;
 
@@ -16,3 +20,9 @@ pub(crate) const MAX_HEAD: usize = 64 * 1024;
 
 /// Why bytes are no HTTP response, in words.
 pub(crate) type Malformed = &'static str;
+
+/// True for what a token may hold (RFC 9110, 5.6.2).
+pub(crate) const fn is_token_byte(byte: u8) -> bool {
+    matches!(byte, b'!' | b'#'..=b'\'' | b'*' | b'+' | b'-' | b'.' | b'^'..=b'`' | b'|' | b'~')
+        || byte.is_ascii_alphanumeric()
+}

@@ -138,6 +138,7 @@ fn percent_decoded(text: &str) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::request_bytes;
+    use crate::endpoint::Endpoint;
     use crate::plan::{HeaderDefaults, Plan};
     use benchd_model::JobSpec;
     use benchd_model::spec::Protocol;
@@ -145,7 +146,8 @@ mod tests {
     fn plan(url: &str) -> Plan {
         let document = serde_json::json!({"target": {"url": "http://127.0.0.1/"}});
         let spec = JobSpec::parse(&document, &|_| None).unwrap();
-        let mut plan = Plan::from_spec(&spec, vec!["127.0.0.1:80".parse().unwrap()]).unwrap();
+        let mut plan =
+            Plan::from_spec(&spec, vec![Endpoint::Tcp("127.0.0.1:80".parse().unwrap())]).unwrap();
         plan.url = url.parse().unwrap();
         plan
     }

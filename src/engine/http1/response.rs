@@ -73,6 +73,28 @@ impl Response {
         self.feed_slowly(heads, input)
     }
 
+    /// How many bytes are left of a body whose length is known; else 0.
+    #[inline]
+    pub(crate) const fn left(&self) -> u64 {
+        match self.state {
+            State::Length(left) => left,
+            _ => 0,
+        }
+    }
+
+    /// Takes the next `length` bytes unseen; no more than are left.
+    #[inline]
+    pub(crate) fn skip(&mut self, length: u64) -> Step {
+        let State::Length(left) = &mut self.state else { return Step::More };
+        let step = length.min(*left);
+        *left -= step;
+        self.body += step;
+        if *left > 0 {
+            return Step::More;
+        }
+        self.finish(length > step)
+    }
+
     /// Interprets the end of the connection and makes the parser new.
     pub(crate) fn end(&mut self) -> End {
         let end = match self.state {
@@ -160,11 +182,15 @@ impl Response {
             }
             State::Head => None,
         };
-        let Some(used) = used else { return Ok(Step::More) };
-        let completed = self.completed(used < input.len());
+        Ok(used.map_or(Step::More, |used| self.finish(used < input.len())))
+    }
+
+    #[inline]
+    fn finish(&mut self, excess: bool) -> Step {
+        let completed = self.completed(excess);
         self.state = State::Head;
         self.interim = false;
-        Ok(Step::Complete(completed))
+        Step::Complete(completed)
     }
 
     const fn completed(&self, excess: bool) -> Completed {
@@ -200,12 +226,14 @@ fn refuse_other_protocols(start: &[u8]) -> Result<(), Malformed> {
             "no HTTP response but TLS records: the port expects https"
         }
         [0, 0, _, 4, ..] => "no HTTP/1 response but HTTP/2 frames",
-        [b'H', b'T', b'T', b'P', b'/', ..] => "an HTTP version that is neither 1.0 nor 1.1",
+        [b'H', b'T', b'T', b'P', b'/', ..] => "an HTTP version other than 1.x",
         [b'S', b'S', b'H', ..] => "no HTTP response but an SSH greeting",
         [b'<', ..] => "a body without a response head (HTTP/0.9)",
         _ => "no HTTP response: the first bytes are not \"HTTP/1.\"",
     })
 }
 
+#[cfg(test)]
+mod decisions;
 #[cfg(test)]
 mod tests;

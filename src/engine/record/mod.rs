@@ -7,7 +7,7 @@ mod recorder;
 mod second;
 
 pub(crate) use merge::Merger;
-pub(crate) use recorder::{Exchange, Recorder, ThreadEnd};
+pub(crate) use recorder::{Exchange, Handshake, Recorder, ThreadEnd};
 pub(crate) use second::Second;
 
 /// The four times of one complete response, as ab defines them.

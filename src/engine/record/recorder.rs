@@ -8,7 +8,7 @@ use crate::clock::Nanos;
 use crate::driver::{Report, Reporter};
 use crate::http1::Completed;
 use crate::shared::{Shared, Window};
-use benchd_model::recording::FirstResponse;
+use benchd_model::recording::{AddressCounts, FirstResponse};
 use benchd_model::{Counts, Outcome};
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,6 +24,8 @@ const MOST_REASONS: usize = 64;
 /// A complete exchange with its stamps.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Exchange {
+    /// The number of the endpoint that answered.
+    pub(crate) endpoint: u32,
     pub(crate) start: Nanos,
     pub(crate) sent: Nanos,
     pub(crate) first_byte: Nanos,
@@ -35,6 +37,14 @@ pub(crate) struct Exchange {
     pub(crate) kept: bool,
 }
 
+/// A TLS handshake that succeeded.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Handshake {
+    pub(crate) lasted: Nanos,
+    /// It resumed an earlier session.
+    pub(crate) resumed: bool,
+}
+
 /// What a thread knows when it has ended.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadEnd {
@@ -43,6 +53,8 @@ pub(crate) struct ThreadEnd {
     pub(crate) reasons: BTreeMap<String, u64>,
     pub(crate) notes: BTreeSet<String>,
     pub(crate) rows: Vec<Row>,
+    /// By number of the endpoint.
+    pub(crate) endpoints: Vec<AddressCounts>,
 }
 
 /// The recorder of one thread.
@@ -69,6 +81,7 @@ pub(crate) struct Recorder {
 
 impl Recorder {
     pub(crate) fn new(shared: Arc<Shared>, reporter: Reporter, open: Rc<Cell<u32>>) -> Self {
+        let endpoints = vec![AddressCounts::default(); shared.prepared.plan.endpoints.len()];
         Self {
             shared,
             reporter,
@@ -83,7 +96,7 @@ impl Recorder {
             last_complete: 0,
             document_bytes: None,
             overstated: 0,
-            end: ThreadEnd::default(),
+            end: ThreadEnd { endpoints, ..ThreadEnd::default() },
         }
     }
 
@@ -109,8 +122,15 @@ impl Recorder {
         self.roll_to(now.min(window.end));
     }
 
-    /// A connection is open (and, under TLS, ready) at `now`.
-    pub(crate) fn connected(&mut self, now: Nanos, connect: Nanos, tls: Option<Nanos>) {
+    /// A connection to `endpoint` is open (and, under TLS, ready) at `now`.
+    pub(crate) fn connected(
+        &mut self,
+        endpoint: u32,
+        now: Nanos,
+        connect: Nanos,
+        tls: Option<Handshake>,
+    ) {
+        self.end.endpoints[endpoint as usize].opened += 1;
         let before = self.window.is_none_or(|window| now < window.start);
         if before {
             self.end.opened_before += 1;
@@ -123,8 +143,10 @@ impl Recorder {
             self.current.tally.connections.opened += 1;
         }
         self.current.tally.connect.record(Duration::from_nanos(connect));
-        if let Some(tls) = tls {
-            self.current.tally.tls.record(Duration::from_nanos(tls));
+        if let Some(Handshake { lasted, resumed }) = tls {
+            self.current.tally.tls.record(Duration::from_nanos(lasted));
+            self.current.tally.connections.tls_resumed += u64::from(resumed);
+            self.current.tally.connections.tls_full += u64::from(!resumed);
         }
     }
 
@@ -160,7 +182,9 @@ impl Recorder {
     /// A measured attempt ended well.
     #[inline]
     pub(crate) fn complete(&mut self, exchange: &Exchange) {
-        let Exchange { start, sent, first_byte, done, completed, reused, kept } = *exchange;
+        let Exchange { endpoint, start, sent, first_byte, done, completed, reused, kept } =
+            *exchange;
+        self.end.endpoints[endpoint as usize].ok += 1;
         self.roll_to(done);
         self.last_event = self.last_event.max(done);
         self.last_complete = self.last_complete.max(done);
@@ -216,8 +240,16 @@ impl Recorder {
         self.document_bytes = first.map(|first| first.document_bytes);
     }
 
-    /// A measured attempt failed at `end`.
-    pub(crate) fn failed(&mut self, outcome: Outcome, reason: &str, start: Nanos, end: Nanos) {
+    /// A measured attempt towards `endpoint` failed at `end`.
+    pub(crate) fn failed(
+        &mut self,
+        endpoint: u32,
+        outcome: Outcome,
+        reason: &str,
+        start: Nanos,
+        end: Nanos,
+    ) {
+        self.end.endpoints[endpoint as usize].failures += 1;
         self.roll_to(end.min(self.window_end()));
         self.last_event = self.last_event.max(end);
         self.current.tally.counts.add(outcome);

@@ -4,7 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a step that fails must end the test")]
 
 use benchd_engine::{
-    DriverChoice, EngineError, HeaderDefaults, Plan, Progress, RequestPlan, Stop, run,
+    DriverChoice, EngineError, HeaderDefaults, Plan, Progress, RequestPlan, Stop, TlsOptions, run,
 };
 use benchd_model::Tally;
 use benchd_model::spec::Protocol;
@@ -67,7 +67,8 @@ fn a_low_limit_is_raised_and_otherwise_named_and_lived_with() {
     let file = std::env::temp_dir().join(format!("benchd-serve-{}", std::process::id()));
     let (mut child, _output, address) = serving_child(&file);
     let plan = Plan {
-        addresses: vec![address],
+        endpoints: vec![address.into()],
+        source_addresses: Vec::new(),
         url: format!("http://{address}/").parse().unwrap(),
         request: RequestPlan {
             method: "GET".into(),
@@ -87,7 +88,7 @@ fn a_low_limit_is_raised_and_otherwise_named_and_lived_with() {
         threads: 1,
         preconnect: true,
         expect_status: vec!["2xx".into()],
-        insecure: false,
+        tls: TlsOptions::default(),
         keep_rows: 0,
         driver: DriverChoice::Tokio,
     };
@@ -127,6 +128,13 @@ fn a_low_limit_is_raised_and_otherwise_named_and_lived_with() {
         assert!((1..100).contains(&end.connections_achieved), "{}", end.connections_achieved);
         assert!(total.counts.local >= 1, "{:?}", total.counts);
         assert!(end.notes.iter().any(|note| note.contains("ulimit -n")), "{:?}", end.notes);
+    }
+
+    // Some threads have what they need, the others find no descriptor.
+    for driver in [DriverChoice::Auto, DriverChoice::Tokio, DriverChoice::Uring] {
+        let plan = Plan { driver, threads: 100, ..plan.clone() };
+        let error = run(&plan, &Stop::default(), &mut |_| {}).unwrap_err();
+        assert!(matches!(error, EngineError::Thread(_) | EngineError::Driver(_)), "{error}");
     }
 
     drop(child.stdin.take());

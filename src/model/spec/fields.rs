@@ -22,25 +22,25 @@ pub(super) fn check_text(pointer: &str, text: &str, errors: &mut Errors) {
 }
 
 /// A list whose items `read` takes or refuses, each where it stands.
-pub(super) fn list(
+pub(super) fn list<T>(
     value: Option<&Value>,
     pointer: &str,
-    read: impl Fn(&Value) -> Result<String, String>,
+    read: impl Fn(&Value) -> Result<T, String>,
     errors: &mut Errors,
-) -> Option<Vec<String>> {
+) -> Option<Vec<T>> {
     let value = value?;
     let Some(items) = value.as_array() else {
         errors.add(pointer, &format!("{} is no list of strings", shown(value)));
         return None;
     };
-    let mut texts = Vec::new();
+    let mut items_read = Vec::new();
     for (index, item) in items.iter().enumerate() {
         match read(item) {
-            Ok(text) => texts.push(text),
+            Ok(read) => items_read.push(read),
             Err(why) => errors.add(&format!("{pointer}/{index}"), &why),
         }
     }
-    Some(texts)
+    Some(items_read)
 }
 
 /// The text of a list's item.

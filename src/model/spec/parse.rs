@@ -4,14 +4,15 @@
 use super::fields::{
     Choices, Errors, Fields, check_text, escape, item_text, list, shown, string_map,
 };
+use super::target::target;
 use super::{
     FieldError, JobSpec, LoadModel, LoadSpec, OnInconclusive, Protocol, RequestSpec, TargetSpec,
+    addresses,
 };
 use crate::criteria::Criterion;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;
-use url::Url;
 
 /// The most connections one job may ask for.
 pub const MAX_CONNECTIONS: u32 = 100_000;
@@ -66,6 +67,9 @@ impl JobSpec {
                 .unwrap_or_default(),
             labels: labels(fields.take("labels"), &mut errors),
         };
+        if spec.target.unix_socket.is_some() && !spec.load.source_addresses.is_empty() {
+            errors.add("/load/source_addresses", "leads to no unix socket: leave it out");
+        }
         fields.refuse_rest(&mut errors);
         if errors.0.is_empty() { Ok(spec) } else { Err(errors.0) }
     }
@@ -75,88 +79,6 @@ const ON_INCONCLUSIVE: Choices<OnInconclusive> =
     &[("warn", OnInconclusive::Warn), ("fail", OnInconclusive::Fail)];
 const MODELS: Choices<LoadModel> = &[("closed", LoadModel::Closed)];
 const PROTOCOLS: Choices<Protocol> = &[("http1", Protocol::Http1), ("http10", Protocol::Http10)];
-
-fn target(
-    value: Option<&Value>,
-    named: &dyn Fn(&str) -> Option<TargetSpec>,
-    errors: &mut Errors,
-) -> TargetSpec {
-    match value {
-        None => errors.add(
-            "/target",
-            "is missing: give a URL under target.url, or a registered target's name",
-        ),
-        Some(Value::String(name)) => {
-            if let Some(target) = named(name) {
-                return target;
-            }
-            errors.add("/target", &unregistered(name));
-        }
-        Some(object) => {
-            let Some(mut fields) = Fields::of(object, "/target", errors) else {
-                return TargetSpec::default();
-            };
-            let url = fields.text("url", errors);
-            if let Some(url) = &url {
-                check_url("/target/url", url, errors);
-            } else if !fields.had("url") {
-                errors.add("/target/url", "is missing: give an http or https URL");
-            }
-            let target = TargetSpec {
-                name: fields.text("name", errors),
-                url: url.unwrap_or_default(),
-                stub_status: fields.text("stub_status", errors),
-                insecure: fields.flag("insecure", false, errors),
-            };
-            fields.refuse_rest(errors);
-            if let Some(url) = &target.stub_status {
-                check_url("/target/stub_status", url, errors);
-                if url.starts_with("https:") {
-                    errors.add("/target/stub_status", "is polled over http only: give an http URL");
-                }
-            }
-            if target.name.as_ref().is_some_and(|name| named(name).is_none()) {
-                errors.add("/target/name", "is no registered target");
-            }
-            return target;
-        }
-    }
-    TargetSpec::default()
-}
-
-fn unregistered(name: &str) -> String {
-    let url = if name.contains("://") { name.to_owned() } else { format!("http://{name}/") };
-    let told = format!("{name:?} is no registered target");
-    match Url::parse(&url) {
-        Ok(_) if !url.contains(['"', '\\']) => {
-            format!("{told}: write {{\"url\": \"{url}\"}}, or register it")
-        }
-        _ => format!("{told}: register it, or give a URL under target.url"),
-    }
-}
-
-fn check_url(pointer: &str, text: &str, errors: &mut Errors) {
-    let example = "such as http://127.0.0.1:8080/";
-    match Url::parse(text) {
-        Err(_) if text.trim().is_empty() => {
-            errors.add(pointer, &format!("is empty: give an http or https URL {example}"));
-        }
-        Err(why) => errors.add(pointer, &format!("{text:?} is no URL ({why}): give one {example}")),
-        Ok(url) if !matches!(url.scheme(), "http" | "https") => {
-            errors.add(
-                pointer,
-                &format!("scheme {:?} is not supported: give an http or https URL", url.scheme()),
-            );
-        }
-        Ok(url) if url.host_str().is_none_or(str::is_empty) => {
-            errors.add(pointer, &format!("{text:?} has no host: give a URL {example}"));
-        }
-        Ok(url) if url.port() == Some(0) => {
-            errors.add(pointer, "port 0 is no port: a port runs from 1 to 65535");
-        }
-        Ok(_) => {}
-    }
-}
 
 fn request(value: Option<&Value>, errors: &mut Errors) -> RequestSpec {
     let Some(mut fields) = value.and_then(|v| Fields::of(v, "/request", errors)) else {
@@ -278,6 +200,7 @@ fn load(value: Option<&Value>, errors: &mut Errors) -> LoadSpec {
             .unwrap_or(defaults.timeout),
         protocol: fields.choice("protocol", PROTOCOLS, errors).unwrap_or_default(),
         threads: fields.whole("threads", 1, u64::from(MAX_THREADS), 1, errors) as u32,
+        source_addresses: addresses::sources(&mut fields, errors),
     };
     fields.refuse_rest(errors);
     if spec.requests.is_none() && spec.duration.is_none() {

@@ -2,6 +2,7 @@
 //! against the policy, and the store queues it.
 
 use benchd_model::policy::{Refusal, RegisteredTarget, TargetPolicy};
+use benchd_model::spec::TargetSpec;
 use benchd_model::{FieldError, Job, JobId, JobSpec, Timestamp};
 use benchd_store::{Idempotency, NewJob, Store, StoreError};
 use serde_json::Value;
@@ -115,16 +116,13 @@ fn descend(pointer: &mut String, step: &str, visit: impl FnOnce(&mut String)) {
 /// of the target. The worker resolves and checks again before it loads.
 async fn check_target(policy: &TargetPolicy, spec: &JobSpec) -> Result<(), SubmitError> {
     let mut errors = Vec::new();
-    let urls = [
-        ("/target/url", Some(spec.target.url.as_str())),
-        ("/target/stub_status", spec.target.stub_status.as_deref()),
-    ];
-    for (pointer, text) in urls {
-        let Some(text) = text else { continue };
-        let found = match Url::parse(text) {
-            Ok(url) => check_url(policy, &url).await,
-            Err(error) => Err(Check::Unreachable(format!("{text:?} is no URL: {error}"))),
-        };
+    let target = &spec.target;
+    let load = check_load(policy, target).await;
+    let page = match &target.stub_status {
+        Some(page) => check_url(policy, page).await,
+        None => Ok(()),
+    };
+    for (pointer, found) in [("/target/url", load), ("/target/stub_status", page)] {
         match found {
             Ok(()) => {}
             Err(Check::Refused(refusal)) => return Err(refusal.into()),
@@ -142,9 +140,26 @@ enum Check {
     Unreachable(String),
 }
 
-async fn check_url(policy: &TargetPolicy, url: &Url) -> Result<(), Check> {
-    let addresses = resolve(url).await.map_err(Check::Unreachable)?;
-    policy.check(url, &addresses).map_err(Check::Refused)
+/// Checks wherever the load would go.
+async fn check_load(policy: &TargetPolicy, target: &TargetSpec) -> Result<(), Check> {
+    if let Some(path) = &target.unix_socket {
+        return policy.check_unix_socket(path).map_err(Check::Refused);
+    }
+    if target.resolve.is_empty() {
+        return check_url(policy, &target.url).await;
+    }
+    policy.check_given(&parse_url(&target.url)?, &target.resolve).map_err(Check::Refused)
+}
+
+async fn check_url(policy: &TargetPolicy, text: &str) -> Result<(), Check> {
+    let url = parse_url(text)?;
+    let addresses = resolve(&url).await.map_err(Check::Unreachable)?;
+    policy.check(&url, &addresses).map_err(Check::Refused)
+}
+
+fn parse_url(text: &str) -> Result<Url, Check> {
+    let no_url = |error| Check::Unreachable(format!("{text:?} is no URL: {error}"));
+    Url::parse(text).map_err(no_url)
 }
 
 /// Every address of the URL's host, or a sentence on why there is none.
@@ -165,8 +180,7 @@ async fn resolve(url: &Url) -> Result<Vec<IpAddr>, String> {
 }
 
 fn over_limit(policy: &TargetPolicy, spec: &JobSpec) -> Option<FieldError> {
-    let url = Url::parse(&spec.target.url).ok()?;
-    let most = policy.max_connections(&url)?;
+    let most = policy.max_connections(&spec.target)?;
     (spec.load.connections > most).then(|| FieldError {
         pointer: "/load/connections".to_owned(),
         detail: format!(

@@ -1,18 +1,18 @@
-//! Opening one connection: descriptor, TCP, TLS, each failure in its class.
+//! Opening one connection: descriptor, socket, TLS, each failure in its class.
 
 use super::local::Local;
+use super::socket::Socket;
 use super::transport::Transport;
 use crate::clock::Nanos;
-use crate::driver::failure::{Failure, in_words};
+use crate::driver::failure::Failure;
+use crate::endpoint::Route;
+use crate::record::Handshake;
 use benchd_model::Outcome;
-use rustix::io::Errno;
 use std::future::poll_fn;
 use std::io;
-use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::Poll;
-use tokio::net::{TcpSocket, TcpStream};
 use tokio_rustls::TlsConnector;
 
 /// An open connection.
@@ -27,49 +27,42 @@ pub(super) struct Connection {
 pub(super) async fn connect(
     local: &Rc<Local>,
     index: usize,
-    address: SocketAddr,
+    route: Route,
 ) -> Result<Connection, Failure> {
-    let socket = Descriptor::take(local)?;
+    let descriptor = Descriptor::take(local, route)?;
     let begun = local.now();
-    let connecting = pin!(open(address));
-    let stream = match in_time(local, index, connecting).await {
-        Some(opened) => opened.map_err(|error| tcp_failure(local, &error))?,
+    let endpoint = local.shared.prepared.endpoint(route.endpoint);
+    let connecting = pin!(Socket::open(endpoint, route.source));
+    let socket = match in_time(local, index, connecting).await {
+        Some(opened) => opened.map_err(|error| unconnected(local, route, &error))?,
         None => return Err(Failure::no_connection_in_time(&local.shared)),
     };
     let connected = local.now();
-    let (transport, tls) = handshake(local, index, stream, connected).await?;
-    let now = tls.map_or(connected, |tls| connected + tls);
-    local.recorder.borrow_mut().connected(now, connected - begun, tls);
-    Ok(Connection { transport, _established: Established::count(socket) })
-}
-
-async fn open(address: SocketAddr) -> io::Result<TcpStream> {
-    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    socket.set_nodelay(true)?;
-    let stream = socket.connect(address).await?;
-    // On loopback a connect to a closed port can meet itself when the kernel
-    // picks that very port as the local one.
-    if address.ip().is_loopback() && stream.local_addr()? == address {
-        return Err(io::Error::from_raw_os_error(Errno::CONNREFUSED.raw_os_error()));
-    }
-    Ok(stream)
+    let (transport, tls) = handshake(local, index, socket, connected).await?;
+    let now = tls.map_or(connected, |tls| connected + tls.lasted);
+    local.recorder.borrow_mut().connected(route.endpoint, now, connected - begun, tls);
+    Ok(Connection { transport, _established: Established::count(descriptor) })
 }
 
 async fn handshake(
     local: &Rc<Local>,
     index: usize,
-    stream: TcpStream,
+    socket: Socket,
     connected: Nanos,
-) -> Result<(Transport, Option<Nanos>), Failure> {
+) -> Result<(Transport, Option<Handshake>), Failure> {
     let Some(tls) = &local.shared.prepared.tls else {
-        return Ok((Transport::Plain(stream), None));
+        return Ok((Transport::Plain(socket), None));
     };
     let connector = TlsConnector::from(tls.config.clone());
     // Boxed: a handshake is far larger than what a slot needs afterwards.
-    let shaking = Box::pin(connector.connect(tls.server_name.clone(), stream));
+    let shaking = Box::pin(connector.connect(tls.server_name.clone(), socket));
     match in_time(local, index, pin!(shaking)).await {
-        Some(Ok(stream)) => Ok((Transport::Tls(Box::new(stream)), Some(local.now() - connected))),
-        Some(Err(error)) => Err(tls_failure(&error)),
+        Some(Ok(stream)) => {
+            let resumed = crate::tls::is_resumed(stream.get_ref().1);
+            let handshake = Handshake { lasted: local.now() - connected, resumed };
+            Ok((Transport::Tls(Box::new(stream)), Some(handshake)))
+        }
+        Some(Err(error)) => Err(Failure::new(Outcome::Tls, crate::tls::reason(&error))),
         None => Err(Failure::too_slow(&local.shared, Outcome::Tls, "TLS handshake not finished")),
     }
 }
@@ -89,23 +82,8 @@ async fn in_time<F: Future>(
     .await
 }
 
-fn tcp_failure(local: &Local, error: &io::Error) -> Failure {
-    Failure::unconnected(&local.shared, &mut local.recorder.borrow_mut(), error)
-}
-
-fn tls_failure(error: &io::Error) -> Failure {
-    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
-    let reason = match inner {
-        Some(rustls::Error::InvalidMessage(message)) => {
-            format!("the server does not speak TLS on this port ({message:?})")
-        }
-        Some(error) => error.to_string(),
-        None if error.kind() == io::ErrorKind::UnexpectedEof => {
-            "the server closed the connection during the TLS handshake".to_owned()
-        }
-        None => in_words(error),
-    };
-    Failure::new(Outcome::Tls, reason)
+fn unconnected(local: &Local, route: Route, error: &io::Error) -> Failure {
+    Failure::unconnected(&local.shared, &mut local.recorder.borrow_mut(), route.endpoint, error)
 }
 
 /// A descriptor within the run's share.
@@ -115,12 +93,13 @@ struct Descriptor {
 }
 
 impl Descriptor {
-    fn take(local: &Rc<Local>) -> Result<Self, Failure> {
+    fn take(local: &Rc<Local>, route: Route) -> Result<Self, Failure> {
         let share = local.shared.descriptors.for_connections;
         if local.shared.gauge.take_socket(share) {
             return Ok(Self { local: local.clone() });
         }
-        Err(Failure::no_descriptor(&local.shared, &mut local.recorder.borrow_mut()))
+        let mut recorder = local.recorder.borrow_mut();
+        Err(Failure::no_descriptor(&local.shared, &mut recorder, route.endpoint))
     }
 }
 

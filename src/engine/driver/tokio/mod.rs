@@ -7,6 +7,7 @@ mod exchange;
 mod local;
 mod slot;
 mod slots;
+mod socket;
 mod ticker;
 mod transport;
 

@@ -21,7 +21,7 @@ pub(super) struct Slot {
     index: usize,
     connection: Option<Connection>,
     talk: Talk,
-    /// Connections opened so far: the next address to take.
+    /// Connections opened so far: the next route to take.
     opened: usize,
     /// Attempts in a row that found no connection.
     refusals: u32,
@@ -147,9 +147,10 @@ impl Slot {
 
     async fn open(&mut self) -> Result<(), Failure> {
         let number = self.local.first + self.index + self.opened;
-        let address = self.local.shared.prepared.address(number);
+        let route = self.local.shared.prepared.route(number);
         self.opened += 1;
-        self.connection = Some(connect(&self.local, self.index, address).await?);
+        self.talk.endpoint = route.endpoint;
+        self.connection = Some(connect(&self.local, self.index, route).await?);
         self.talk.used = false;
         self.refusals = 0;
         Ok(())
@@ -242,7 +243,9 @@ impl Slot {
     async fn part(&mut self, excess: bool) {
         let Some(mut connection) = self.connection.take() else { return };
         let local = self.local.clone();
-        if excess || self.talk.attempt.closed || local.fins_missed.get() >= FINS_TO_MISS {
+        let lingers = !local.shared.prepared.endpoint(self.talk.endpoint).is_unix();
+        if excess || self.talk.attempt.closed || !lingers || local.fins_missed.get() >= FINS_TO_MISS
+        {
             return;
         }
         local.slots.arm(self.index, local.now() + FIN_PATIENCE);

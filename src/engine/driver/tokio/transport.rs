@@ -1,18 +1,18 @@
 //! A connection's byte stream, plain or TLS, polled with a borrowed buffer.
 
+use super::socket::Socket;
 use rustix::net::RecvFlags;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::client::TlsStream;
 
 /// An open byte stream to the server.
 #[derive(Debug)]
 pub(super) enum Transport {
-    Plain(TcpStream),
-    Tls(Box<TlsStream<TcpStream>>),
+    Plain(Socket),
+    Tls(Box<TlsStream<Socket>>),
 }
 
 /// What a look at an idle stream found.
@@ -72,9 +72,9 @@ impl Transport {
     pub(super) fn look(&mut self, context: &mut Context<'_>) -> Idle {
         let mut byte = [0];
         let read = match self {
-            Self::Plain(stream) => stream.try_io(Interest::READABLE, || {
-                Ok(rustix::net::recv(&*stream, &mut byte, RecvFlags::PEEK)?.0)
-            }),
+            Self::Plain(socket) => {
+                socket.try_read(|| Ok(rustix::net::recv(&*socket, &mut byte, RecvFlags::PEEK)?.0))
+            }
             Self::Tls(_) => match self.poll_read(context, &mut byte) {
                 Poll::Ready(read) => read,
                 Poll::Pending => return Idle::Quiet,

@@ -4,7 +4,7 @@
 
 use io_uring::types::BufRingEntry;
 use io_uring::{IoUring, Submitter};
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
 use std::io;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -32,8 +32,8 @@ impl Buffers {
     /// Allocates the buffers and hands all of them to `uring`.
     pub(super) fn register(uring: &IoUring) -> io::Result<Self> {
         let mut buffers = Self {
-            entries: Region::new(usize::from(COUNT) * size_of::<BufRingEntry>()),
-            bytes: Region::new(usize::from(COUNT) * LENGTH),
+            entries: Region::zeroed(usize::from(COUNT) * size_of::<BufRingEntry>())?,
+            bytes: Region::untouched(usize::from(COUNT) * LENGTH)?,
             tail: 0,
         };
         buffers.announce(&uring.submitter())?;
@@ -43,37 +43,50 @@ impl Buffers {
 
     #[expect(unsafe_code, reason = "the kernel keeps the address of the entries")]
     fn announce(&self, submitter: &Submitter<'_>) -> io::Result<()> {
-        let address = self.entries.start.as_ptr() as u64;
+        let address = self.entries.start() as u64;
         // SAFETY: the region is page-aligned, holds `COUNT` entries and lives
         // until after the ring is gone: `Ring` drops it last, and leaks it
         // when a receive may still be under way.
         unsafe { submitter.register_buf_ring_with_flags(address, COUNT, GROUP, 0) }
     }
 
-    /// The first `length` bytes of `buffer`, which the kernel has handed out.
+    /// What a completion says that the kernel has lent us: `length` bytes of
+    /// `buffer`. Only of that may it be made.
     #[inline]
-    #[expect(unsafe_code, reason = "the kernel has written these bytes")]
-    pub(super) fn filled(&self, buffer: u16, length: usize) -> &[u8] {
-        let at = usize::from(buffer % COUNT) * LENGTH;
-        // SAFETY: the range lies within the region, which was zeroed at first,
-        // so every byte is initialised. The kernel does not write to a buffer
-        // that it has handed out until `give`, which takes `&mut self`.
-        unsafe { std::slice::from_raw_parts(self.bytes.start.as_ptr().add(at), length.min(LENGTH)) }
+    pub(super) fn lent(buffer: u16, length: usize) -> Lent {
+        Lent { buffer: buffer % COUNT, length: length.min(LENGTH) }
     }
 
-    /// Hands `buffer` back to the kernel.
+    /// The bytes that have come.
+    #[inline]
+    #[expect(unsafe_code, reason = "the kernel has written these bytes")]
+    pub(super) fn filled(&self, lent: &Lent) -> &[u8] {
+        let at = usize::from(lent.buffer) * LENGTH;
+        // SAFETY: the range lies within the region, and the kernel has written
+        // all of it before it completed the receive. It does not write to the
+        // buffer again before `take_back`, which takes the loan and `&mut self`.
+        unsafe { std::slice::from_raw_parts(self.bytes.start().add(at), lent.length) }
+    }
+
+    /// Hands a buffer that has been read back to the kernel.
+    #[inline]
+    pub(super) fn take_back(&mut self, lent: Lent) {
+        self.give(lent.buffer);
+    }
+
+    /// Lets the kernel write to `buffer`, which is below `COUNT`, not the
+    /// kernel's already, and read by nobody.
     #[inline]
     #[expect(unsafe_code, reason = "entries are shared with the kernel")]
-    pub(super) fn give(&mut self, buffer: u16) {
-        let buffer = buffer % COUNT;
-        let entries = self.entries.start.as_ptr().cast::<BufRingEntry>();
+    fn give(&mut self, buffer: u16) {
+        let entries = self.entries.start().cast::<BufRingEntry>();
         // SAFETY: the index is below `COUNT`, so the entry lies within its
         // region. The kernel does not read it before the tail moves past it.
         // Only address, length and number are written: in entry 0 the rest
         // holds the tail.
         unsafe {
             let entry = &mut *entries.add(usize::from(self.tail % COUNT));
-            entry.set_addr(self.bytes.start.as_ptr() as u64 + u64::from(buffer) * LENGTH as u64);
+            entry.set_addr(self.bytes.start() as u64 + u64::from(buffer) * LENGTH as u64);
             entry.set_len(LENGTH as u32);
             entry.set_bid(buffer);
         }
@@ -85,30 +98,57 @@ impl Buffers {
     }
 }
 
-/// Zeroed, page-aligned memory that the kernel may write to.
+/// A buffer that the kernel has filled. It is no copy: who has it alone may
+/// read it and hand it back.
 #[derive(Debug)]
-struct Region {
+pub(super) struct Lent {
+    buffer: u16,
+    length: usize,
+}
+
+/// Page-aligned memory that the kernel may write to.
+#[derive(Debug)]
+pub(super) struct Region {
     start: NonNull<u8>,
     layout: Layout,
 }
 
 impl Region {
     #[expect(unsafe_code, reason = "an ordinary box is not aligned to pages")]
-    fn new(length: usize) -> Self {
-        const PAGE: usize = 4096;
-        let layout = Layout::from_size_align(length, PAGE).unwrap_or(Layout::new::<[u8; PAGE]>());
-        assert!(layout.size() >= length && length > 0, "no such region");
+    fn zeroed(length: usize) -> io::Result<Self> {
+        let layout = in_pages(length)?;
         // SAFETY: the layout is not empty.
-        let start = unsafe { alloc_zeroed(layout) };
-        let Some(start) = NonNull::new(start) else { handle_alloc_error(layout) };
-        Self { start, layout }
+        Self::taken(unsafe { alloc_zeroed(layout) }, layout)
     }
+
+    /// Not initialised, so that pages nobody writes to cost nothing.
+    #[expect(unsafe_code, reason = "an ordinary box is not aligned to pages")]
+    pub(super) fn untouched(length: usize) -> io::Result<Self> {
+        let layout = in_pages(length)?;
+        // SAFETY: the layout is not empty.
+        Self::taken(unsafe { alloc(layout) }, layout)
+    }
+
+    fn taken(start: *mut u8, layout: Layout) -> io::Result<Self> {
+        let start = NonNull::new(start).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Self { start, layout })
+    }
+
+    /// Where it starts. Who writes there sees to it that nobody else does.
+    pub(super) const fn start(&self) -> *mut u8 {
+        self.start.as_ptr()
+    }
+}
+
+/// At least one byte on a boundary between pages.
+fn in_pages(length: usize) -> io::Result<Layout> {
+    Layout::from_size_align(length.max(1), 4096).map_err(io::Error::other)
 }
 
 impl Drop for Region {
     #[expect(unsafe_code, reason = "memory is given back as it was taken")]
     fn drop(&mut self) {
-        // SAFETY: allocated in `new` with this very layout.
+        // SAFETY: allocated with this very layout by the same allocator.
         unsafe { dealloc(self.start.as_ptr(), self.layout) }
     }
 }

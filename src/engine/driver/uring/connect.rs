@@ -3,7 +3,8 @@
 use super::load::Load;
 use super::ring::{Done, Token};
 use super::slot::Stage;
-use crate::driver::failure::Failure;
+use crate::driver::failure::{Failure, met_itself};
+use crate::endpoint::{self, Endpoint, Route};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, Shutdown, SocketFlags, SocketType};
 use std::io;
@@ -27,51 +28,88 @@ impl Load {
     /// Begins to connect slot `index`, which has no connection.
     pub(super) fn open(&mut self, index: usize) -> Result<(), Failure> {
         let number = self.first + index + self.slots[index].opened;
-        let addresses = &self.shared.prepared.plan.addresses;
-        let (number, address) = (number % addresses.len(), addresses[number % addresses.len()]);
+        let route = self.shared.prepared.route(number);
         self.slots[index].opened += 1;
+        self.slots[index].talk.endpoint = route.endpoint;
         if !self.shared.gauge.take_socket(self.shared.descriptors.for_connections) {
-            return Err(Failure::no_descriptor(&self.shared, &mut self.recorder));
+            return Err(Failure::no_descriptor(&self.shared, &mut self.recorder, route.endpoint));
         }
         let begun = self.now();
-        let socket = match socket(address) {
+        let socket = match self.socket(route) {
             Ok(socket) => socket,
             Err(error) => {
                 self.shared.gauge.give_socket();
-                return Err(self.unconnected(error));
+                return Err(self.unconnected(index, &error));
             }
         };
         let slot = &mut self.slots[index];
         slot.begun = begun;
         slot.connecting = true;
+        slot.unread = true;
+        slot.queued = self.ring.round();
         let socket = slot.socket.insert(socket);
         let token = Token { slot: index as u32, generation: slot.generation };
-        self.ring.connect(socket.as_fd(), number, token);
+        if self.shared.prepared.endpoint(route.endpoint).is_unix() {
+            self.established(index);
+        } else {
+            self.ring.connect(socket.as_fd(), route.endpoint, token);
+        }
         Ok(())
     }
 
-    fn unconnected(&mut self, errno: Errno) -> Failure {
-        Failure::unconnected(&self.shared, &mut self.recorder, &errno.into())
+    /// A socket that is ready to connect or, in the file system, where nothing
+    /// is ever awaited, connected already.
+    fn socket(&self, route: Route) -> io::Result<OwnedFd> {
+        let family = match self.shared.prepared.endpoint(route.endpoint) {
+            Endpoint::Tcp(SocketAddr::V4(_)) => AddressFamily::INET,
+            Endpoint::Tcp(SocketAddr::V6(_)) => AddressFamily::INET6,
+            Endpoint::Unix(_) => AddressFamily::UNIX,
+        };
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
+        if family == AddressFamily::UNIX {
+            rustix::net::connect(&socket, self.ring.address(route.endpoint))?;
+            return Ok(socket);
+        }
+        if !self.small {
+            // Its last piece must not wait until the others are acknowledged.
+            rustix::net::sockopt::set_tcp_nodelay(&socket, true)?;
+        }
+        if let Some(source) = route.source {
+            endpoint::bind(&socket, source)?;
+        }
+        Ok(socket)
+    }
+
+    fn unconnected(&mut self, index: usize, error: &io::Error) -> Failure {
+        let endpoint = self.slots[index].talk.endpoint;
+        Failure::unconnected(&self.shared, &mut self.recorder, endpoint, error)
     }
 
     /// Connecting has ended.
     pub(super) fn connected(&mut self, index: usize, done: &Done) {
-        let now = self.now();
-        self.slots[index].connecting = false;
-        let connected = done.result.and_then(|_| self.meets_another(index));
-        if let Err(errno) = connected {
-            let failure = self.unconnected(errno);
+        let connected = done.result.map_err(io::Error::from);
+        if let Err(error) = connected.and_then(|_| self.meets_another(index)) {
+            let failure = self.unconnected(index, &error);
+            self.slots[index].connecting = false;
             if self.slots[index].stage == Stage::Preconnecting {
                 self.disconnect(index);
                 return self.opened_ahead(index);
             }
             return self.give_up_on(index, &failure);
         }
+        self.established(index);
+    }
+
+    /// The connection of slot `index` is open.
+    fn established(&mut self, index: usize) {
+        let now = self.now();
         let slot = &mut self.slots[index];
+        slot.connecting = false;
         slot.established = true;
         slot.refusals = 0;
         slot.talk.used = false;
-        self.recorder.connected(now, now - slot.begun, None);
+        self.recorder.connected(slot.talk.endpoint, now, now - slot.begun, None);
         self.open.set(self.open.get() + 1);
         self.shared.gauge.established();
         if slot.stage == Stage::Preconnecting {
@@ -81,18 +119,18 @@ impl Load {
         self.exchange(index);
     }
 
-    /// On loopback a connect to a closed port can meet itself when the kernel
-    /// picks that very port as the local one.
-    fn meets_another(&self, index: usize) -> Result<(), Errno> {
+    fn meets_another(&self, index: usize) -> io::Result<()> {
         let slot = &self.slots[index];
-        let addresses = &self.shared.prepared.plan.addresses;
-        // `opened` has moved on to the next address.
-        let address = addresses[(self.first + index + slot.opened - 1) % addresses.len()];
-        let Some(socket) = slot.socket.as_ref().filter(|_| address.ip().is_loopback()) else {
+        let (Some(socket), Endpoint::Tcp(address)) =
+            (&slot.socket, self.shared.prepared.endpoint(slot.talk.endpoint))
+        else {
             return Ok(());
         };
+        if !address.ip().is_loopback() {
+            return Ok(());
+        }
         let local = SocketAddr::try_from(rustix::net::getsockname(socket)?)?;
-        if local == address { Err(Errno::CONNREFUSED) } else { Ok(()) }
+        if local == *address { Err(met_itself()) } else { Ok(()) }
     }
 
     /// Looks at the connection of slot `index` and takes no byte away.
@@ -113,10 +151,16 @@ impl Load {
         let slot = &mut self.slots[index];
         let Some(socket) = slot.socket.take() else { return };
         slot.generation = Token::next_generation(slot.generation);
-        if slot.connecting || slot.receiving || slot.sending {
+        let queued = slot.queued == self.ring.round();
+        if queued || slot.connecting || slot.receiving || slot.sending {
             // They hold the socket, and come back once it is shut down. To
             // cancel them by descriptor would search all requests there are.
             rustix::net::shutdown(&socket, Shutdown::Both).ok();
+        }
+        if queued {
+            // What the kernel has not seen would find the next socket of that
+            // number.
+            self.ring.submit();
         }
         drop(socket);
         (slot.connecting, slot.receiving, slot.sending) = (false, false, false);
@@ -126,12 +170,4 @@ impl Load {
             self.shared.gauge.closed();
         }
     }
-}
-
-fn socket(address: SocketAddr) -> Result<OwnedFd, Errno> {
-    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-    let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
-    rustix::net::sockopt::set_tcp_nodelay(&socket, true)?;
-    Ok(socket)
 }

@@ -8,20 +8,25 @@ use crate::driver::failure::{Failure, UNASKED};
 use rustix::io::Errno;
 use std::os::fd::AsFd;
 
+/// The most that one receive takes: enough for an ordinary response head, or
+/// what a buffer holds.
+const HEAD: u32 = 2048;
+const ANY: u32 = 0;
+
 impl Load {
     #[inline]
-    pub(super) fn handle(&mut self, done: &Done) {
+    pub(super) fn handle(&mut self, done: Done) {
         let index = done.token.slot as usize;
         match done.op {
             Op::Tick => self.tick_due = true,
             // An earlier connection's.
             _ if self.slots[index].generation != done.token.generation => {}
-            Op::Receive => self.received(index, done),
-            Op::Send | Op::SendWhole => self.sent(index, done),
-            Op::Connect => self.connected(index, done),
+            Op::Receive | Op::Discard => self.received(index, &done),
+            Op::Send | Op::SendWhole => self.sent(index, &done),
+            Op::Connect => self.connected(index, &done),
         }
-        if let Some(buffer) = done.buffer {
-            self.ring.give_back(buffer);
+        if let Some(lent) = done.buffer {
+            self.ring.take_back(lent);
         }
     }
 
@@ -31,6 +36,7 @@ impl Load {
         let slot = &mut self.slots[index];
         let Some(socket) = &slot.socket else { return };
         slot.stage = Stage::Exchanging;
+        (slot.asked, slot.queued) = (self.ring.round(), self.ring.round());
         let token = slot.token(index);
         if self.small {
             // Whole unless a completion says otherwise.
@@ -43,18 +49,26 @@ impl Load {
             slot.sending = true;
             self.ring.send(socket.as_fd(), 0, token);
         }
-        if !slot.receiving {
-            slot.receiving = true;
-            self.ring.receive(socket.as_fd(), token);
-        }
+        self.receive(index);
     }
 
     /// Receives on the connection of slot `index`, if that is not under way.
+    #[inline]
     pub(super) fn receive(&mut self, index: usize) {
         let slot = &mut self.slots[index];
         let Some(socket) = slot.socket.as_ref().filter(|_| !slot.receiving) else { return };
         slot.receiving = true;
-        self.ring.receive(socket.as_fd(), slot.token(index));
+        slot.queued = self.ring.round();
+        let (socket, token, unseen) = (socket.as_fd(), slot.token(index), slot.talk.unseen());
+        if !self.tcp || (unseen == 0 && self.bulky == Some(false)) {
+            // All that the server sends, and its end, will come by themselves.
+            self.ring.receive(socket, token);
+        } else if unseen > 0 {
+            self.ring.discard(socket, unseen, token);
+        } else {
+            let most = if self.bulky == Some(true) { HEAD } else { ANY };
+            self.ring.receive_once(socket, most, token);
+        }
     }
 
     /// A send has ended: in failure, or a large request's in some success.
@@ -87,6 +101,7 @@ impl Load {
         if let Some(socket) = slot.socket.as_ref().filter(|_| !attempt.flushed) {
             let written = attempt.written;
             slot.sending = true;
+            slot.queued = self.ring.round();
             self.ring.send(socket.as_fd(), written, slot.token(index));
         }
     }
@@ -121,15 +136,10 @@ impl Load {
     fn received(&mut self, index: usize, done: &Done) {
         let slot = &mut self.slots[index];
         slot.receiving = done.more;
-        match slot.stage {
+        slot.unread = done.unread;
+        match self.slots[index].stage {
+            Stage::Exchanging if self.is_overtaken(index, done) => self.ask_anew(index, done),
             Stage::Exchanging => self.answered(index, done),
-            Stage::Between(since) => {
-                match done.result {
-                    Err(Errno::NOBUFS) => {}
-                    result => self.drop_idle(index, since, matches!(result, Ok(1..))),
-                }
-                self.next(index, since);
-            }
             Stage::Parting => {
                 match done.result {
                     Err(Errno::NOBUFS) => return self.receive(index),
@@ -146,30 +156,118 @@ impl Load {
         }
     }
 
+    /// True for what came on a kept connection before the request was sent: it
+    /// answers nothing.
+    #[inline]
+    fn is_overtaken(&self, index: usize, done: &Done) -> bool {
+        let slot = &self.slots[index];
+        slot.asked == self.ring.round()
+            && slot.talk.used
+            && !matches!(done.result, Err(Errno::NOBUFS))
+    }
+
+    /// Makes the attempt of slot `index` on a new connection: the present one
+    /// was given up before the request reached it.
+    #[cold]
+    fn ask_anew(&mut self, index: usize, done: &Done) {
+        let attempt = &mut self.slots[index].talk.attempt;
+        let (start, measured) = (attempt.start, attempt.measured);
+        self.recorder.unsent(measured, std::mem::take(&mut attempt.written));
+        attempt.flushed = false;
+        self.drop_idle(index, start, matches!(done.result, Ok(1..)));
+        self.slots[index].stage = Stage::Connecting;
+        if let Err(failure) = self.open(index) {
+            self.give_up_on(index, &failure);
+        }
+    }
+
     /// A part of the answer that slot `index` waits for.
     #[inline]
     fn answered(&mut self, index: usize, done: &Done) {
         let now = self.now();
         let slot = &mut self.slots[index];
-        let ended = match (done.result, done.buffer) {
-            (Ok(length @ 1..), Some(buffer)) => {
+        let taken = match (done.result, &done.buffer) {
+            (Ok(0), _) => Some(slot.talk.end(&self.shared, now)),
+            (Ok(length), lent) => {
                 self.recorder.received(slot.talk.attempt.measured, length);
-                let bytes = self.ring.filled(buffer, length);
-                match slot.talk.take(&self.shared, &mut self.heads, bytes, now) {
-                    Some(ended) => ended,
-                    // The kernel may end a receive with bytes, too.
-                    None => return self.receive(index),
+                match lent {
+                    Some(lent) => {
+                        let bytes = self.ring.filled(lent);
+                        slot.talk.take(&self.shared, &mut self.heads, bytes, now)
+                    }
+                    None => slot.talk.skip(&self.shared, length, now),
                 }
             }
-            (Ok(_), _) => slot.talk.end(&self.shared, now),
             // All buffers were full when the kernel wanted one; they are read
             // and handed back by now.
-            (Err(Errno::NOBUFS), _) => return self.receive(index),
-            (Err(errno), _) => Err(slot.talk.broken(&errno.into())),
+            (Err(Errno::NOBUFS), _) => None,
+            (Err(errno), _) => Some(Err(slot.talk.broken(&errno.into()))),
         };
+        // The kernel may end a receive with bytes, too.
+        let Some(ended) = taken else { return self.receive(index) };
         match ended {
-            Ok(exchange) => self.completed(index, &exchange),
+            Ok(exchange) => {
+                self.bulky = Some(done.op == Op::Discard);
+                self.completed(index, &exchange);
+            }
             Err(failure) => self.failed(index, &failure),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Done, Load, Op, Stage};
+    use crate::driver::Reporter;
+    use crate::driver::uring::probe;
+    use crate::shared::{Shared, Window};
+    use rustix::io::Errno;
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::sync::mpsc::channel;
+
+    const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+    /// A load whose slot 0 has had one answer and has just queued its second
+    /// request.
+    fn asking_again() -> Load {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let shared = Shared::for_test(listener.local_addr().unwrap());
+        let mut load = Load::new(&shared, 0, Reporter::new(0, channel().0)).unwrap();
+        load.preconnect().unwrap();
+        let (mut peer, _) = listener.accept().unwrap();
+        let (start, end) = (load.now(), load.now() + 20_000_000_000);
+        load.begin_window(Window { start, end, grace_end: end });
+        load.begin_some();
+        load.ring.enter(false).unwrap();
+        assert!(peer.read(&mut [0; 4096]).unwrap() > 0);
+        peer.write_all(ANSWER).unwrap();
+        while !load.slots[0].talk.used {
+            load.ring.enter(true).unwrap();
+            while let Some(done) = load.ring.completion() {
+                load.handle(done);
+            }
+        }
+        assert_eq!(load.slots[0].stage, Stage::Exchanging);
+        load
+    }
+
+    #[test]
+    fn what_came_before_the_request_is_no_answer_to_it() {
+        if probe().is_err() {
+            return;
+        }
+        for result in [Ok(3), Ok(0), Err(Errno::CONNRESET)] {
+            let mut load = asking_again();
+            let token = load.slots[0].token(0);
+            let (op, more, unread, buffer) = (Op::Receive, false, false, None);
+            load.handle(Done { op, token, result, more, unread, buffer });
+            let slot = &load.slots[0];
+            assert_eq!(slot.stage, Stage::Connecting, "{result:?}");
+            assert!(slot.connecting && !slot.talk.attempt.flushed, "{result:?}");
+            let end = load.finish();
+            assert!(end.reasons.is_empty(), "{result:?}: {:?}", end.reasons);
+            assert_eq!(end.notes.is_empty(), result != Ok(3), "{:?}", end.notes);
         }
     }
 }

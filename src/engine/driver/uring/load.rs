@@ -11,6 +11,7 @@ use crate::driver::failure::{Failure, UNASKED};
 use crate::driver::pace::{
     FIN_PATIENCE, FINS_TO_MISS, back_off, outstanding_connects, tick_period,
 };
+use crate::endpoint::Endpoint;
 use crate::http1::HeadCache;
 use crate::record::{Exchange, Recorder, ThreadEnd};
 use crate::shared::{Shared, Window};
@@ -48,6 +49,11 @@ pub(super) struct Load {
     pub(super) timeout: Nanos,
     /// The request is sent in one piece.
     pub(super) small: bool,
+    /// The endpoints are no sockets in the file system.
+    pub(super) tcp: bool,
+    /// The last response did not come in one piece, but with a length: the next
+    /// one's body need not be looked at. None before the first one.
+    pub(super) bulky: Option<bool>,
     window: Option<Window>,
     window_over: bool,
     /// Slots that have work to do.
@@ -80,6 +86,8 @@ impl Load {
             fins_missed: 0,
             timeout: nanos(plan.timeout),
             small: prepared.request.len() <= SMALL,
+            tcp: !plan.endpoints.iter().any(Endpoint::is_unix),
+            bulky: None,
             window: None,
             window_over: false,
             busy: 0,
@@ -108,10 +116,15 @@ impl Load {
 
     /// Makes the load.
     pub(super) fn make(&mut self, window: Window) -> io::Result<()> {
+        self.begin_window(window);
+        self.run_until_idle()
+    }
+
+    /// Lets all slots begin.
+    pub(super) fn begin_window(&mut self, window: Window) {
         self.window = Some(window);
         self.recorder.begin(window, self.now());
         (self.busy, self.unbegun) = (self.slots.len(), 0);
-        self.run_until_idle()
     }
 
     /// Counts what is in flight as aborted and closes the books.
@@ -134,7 +147,7 @@ impl Load {
             }
             self.ring.enter(all_begun)?;
             while let Some(done) = self.ring.completion() {
-                self.handle(&done);
+                self.handle(done);
             }
             self.judge_doubtful();
             if std::mem::take(&mut self.tick_due) {
@@ -149,7 +162,7 @@ impl Load {
 
     /// Lets some more slots begin their stage. True when there are none left
     /// that could.
-    fn begin_some(&mut self) -> bool {
+    pub(super) fn begin_some(&mut self) -> bool {
         let until = self.slots.len().min(self.unbegun + BEGIN_AT_ONCE);
         while self.unbegun < until {
             let index = self.unbegun;
@@ -173,7 +186,7 @@ impl Load {
     fn open_ahead(&mut self, index: usize) {
         self.slots[index].stage = Stage::Preconnecting;
         self.deadlines[index] = self.now().saturating_add(self.timeout);
-        if self.open(index).is_err() {
+        if self.shared.gauge.is_unresponsive() || self.open(index).is_err() {
             self.opened_ahead(index);
         }
     }
@@ -194,7 +207,7 @@ impl Load {
     #[inline]
     pub(super) fn next(&mut self, index: usize, now: Nanos) {
         let slot = &self.slots[index];
-        if slot.socket.is_some() && !slot.receiving {
+        if slot.unread && !slot.receiving && slot.socket.is_some() {
             self.drop_if_closed(index, now);
         }
         if self.slots[index].socket.is_some() {
@@ -268,10 +281,6 @@ impl Load {
         if !exchange.kept {
             return self.part(index, exchange.completed.excess);
         }
-        if slot.receiving && self.ring.more_received(slot.token(index)) {
-            slot.stage = Stage::Between(exchange.done);
-            return;
-        }
         self.next(index, exchange.done);
     }
 
@@ -310,8 +319,9 @@ impl Load {
     /// does not use our ports up. A server that does not close is not awaited
     /// for long.
     fn part(&mut self, index: usize, excess: bool) {
-        let closed = self.slots[index].talk.attempt.closed;
-        if excess || closed || self.fins_missed >= FINS_TO_MISS {
+        let talk = &self.slots[index].talk;
+        let lingers = !self.shared.prepared.endpoint(talk.endpoint).is_unix();
+        if excess || talk.attempt.closed || !lingers || self.fins_missed >= FINS_TO_MISS {
             return self.parted(index);
         }
         self.slots[index].stage = Stage::Parting;
@@ -354,6 +364,7 @@ impl Load {
     fn too_late(&mut self, index: usize) {
         match self.slots[index].stage {
             Stage::Preconnecting => {
+                self.shared.gauge.missed();
                 self.disconnect(index);
                 self.opened_ahead(index);
             }
@@ -369,7 +380,7 @@ impl Load {
                 self.parted(index);
             }
             Stage::BackingOff => self.next(index, self.now()),
-            Stage::Waiting | Stage::Between(_) | Stage::Resting => {}
+            Stage::Waiting | Stage::Resting => {}
         }
     }
 }

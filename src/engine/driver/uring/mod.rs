@@ -44,3 +44,40 @@ fn work(thread: u32, shared: &Arc<Shared>, reporter: Reporter, orders: &Orders) 
     reporter.report(Report::Finished(Box::new(end)));
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Load, probe};
+    use crate::driver::{Report, Reporter};
+    use crate::shared::Shared;
+    use rustix::net::{AddressFamily, SocketType, bind, connect, listen, socket};
+    use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    #[test]
+    fn a_server_that_takes_no_connection_does_not_put_the_window_off_again_and_again() {
+        if probe().is_err() {
+            return;
+        }
+        // A listener with room for one connection, which is taken: further
+        // requests for one are dropped.
+        let listener = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+        bind(&listener, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+        listen(&listener, 0).unwrap();
+        let address = SocketAddr::try_from(rustix::net::getsockname(&listener).unwrap()).unwrap();
+        let waiting = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+        connect(&waiting, &address).unwrap();
+
+        let shared = Shared::for_test_with(address, |plan| {
+            plan.connections = 700;
+            plan.timeout = Duration::from_millis(200);
+        });
+        let (reporting, _reports) = channel::<(u32, Report)>();
+        let mut load = Load::new(&shared, 0, Reporter::new(0, reporting)).unwrap();
+        load.preconnect().unwrap();
+        let tried = load.slots.iter().filter(|slot| slot.opened > 0).count();
+        // As many as are tried at once, and not the others after them.
+        assert!(shared.gauge.is_unresponsive() && tried < 600, "{tried}");
+    }
+}

@@ -2,12 +2,12 @@
 //! It owns everything that the kernel reads or writes on its own account, so
 //! that its methods are safe to call; what a completion means it does not know.
 
-use super::buffers::{Buffers, GROUP};
+use super::buffers::{Buffers, GROUP, Lent, Region};
+use crate::endpoint::Endpoint;
 use crate::shared::Shared;
 use io_uring::types::{CancelBuilder, Fd, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 use rustix::io::Errno;
-use rustix::net::addr::SocketAddrArg;
 use rustix::net::{RecvFlags, SendFlags, SocketAddrAny};
 use std::io;
 use std::mem::ManuallyDrop;
@@ -21,11 +21,21 @@ const SUBMISSIONS: u32 = 512;
 /// Completions that may wait for us; more are kept by the kernel.
 const COMPLETIONS: u32 = 8192;
 
+/// The most that one receive throws away.
+const DISCARD_AT_ONCE: usize = 1 << 20;
+
+/// Flags of receives, as io_uring names them: do not try before the socket has
+/// something; complete again and again.
+const POLL_FIRST: u16 = 1;
+const MULTISHOT: u16 = 2;
+
 /// Waits for requests to come back before the buffers are freed; each brings
 /// at least one.
 const MOST_ROUNDS: u32 = 1_000_000;
 
 const NOTHING: u32 = u32::MAX;
+
+const NOSIGNAL: u32 = SendFlags::NOSIGNAL.bits();
 
 /// What a completion answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,10 +47,13 @@ pub(super) enum Op {
     Send,
     /// A receive; goes on while `more`.
     Receive,
+    /// A receive that throws away what it gets.
+    Discard,
     Tick,
 }
 
 impl Op {
+    /// False for what is done with when it is submitted, and silent then.
     const fn always_completes(self) -> bool {
         !matches!(self, Self::SendWhole)
     }
@@ -67,7 +80,7 @@ impl Token {
 }
 
 /// A completion.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) struct Done {
     pub(super) op: Op,
     pub(super) token: Token,
@@ -75,8 +88,10 @@ pub(super) struct Done {
     pub(super) result: Result<usize, Errno>,
     /// The same request will complete again.
     pub(super) more: bool,
+    /// When a receive completed, the socket had more to read, or its end.
+    pub(super) unread: bool,
     /// The receive buffer to read and to hand back.
-    pub(super) buffer: Option<u16>,
+    pub(super) buffer: Option<Lent>,
 }
 
 /// The ring of one thread.
@@ -84,6 +99,8 @@ pub(super) struct Ring {
     // Dropped by hand: the ring before what it uses.
     uring: ManuallyDrop<IoUring>,
     buffers: ManuallyDrop<Buffers>,
+    /// Where the kernel would write what it is to throw away, if it did.
+    waste: ManuallyDrop<Region>,
     shared: ManuallyDrop<Arc<Shared>>,
     addresses: Vec<SocketAddrAny>,
     /// Boxed: the kernel gets its address.
@@ -91,6 +108,8 @@ pub(super) struct Ring {
     batch: Vec<cqueue::Entry>,
     /// Where in the batch the next completion is.
     next: usize,
+    /// Counts the batches; wraps.
+    round: u32,
     /// Requests that will complete at least once more.
     outstanding: usize,
 }
@@ -100,15 +119,17 @@ impl Ring {
     pub(super) fn new(shared: &Arc<Shared>, period: Duration) -> io::Result<Self> {
         let uring = set_up()?;
         let buffers = Buffers::register(&uring)?;
-        let addresses = &shared.prepared.plan.addresses;
+        let endpoints = &shared.prepared.plan.endpoints;
         let mut ring = Self {
             uring: ManuallyDrop::new(uring),
             buffers: ManuallyDrop::new(buffers),
+            waste: ManuallyDrop::new(Region::untouched(DISCARD_AT_ONCE)?),
             shared: ManuallyDrop::new(shared.clone()),
-            addresses: addresses.iter().map(|address| address.as_any()).collect(),
+            addresses: endpoints.iter().map(Endpoint::as_any).collect::<io::Result<_>>()?,
             period: Box::new(Timespec::from(period)),
             batch: Vec::with_capacity(COMPLETIONS as usize),
             next: 0,
+            round: 0,
             outstanding: 0,
         };
         ring.tick();
@@ -121,23 +142,28 @@ impl Ring {
         self.push(entry, Op::Tick, Token::NONE);
     }
 
-    /// Connects to the address of that number.
-    pub(super) fn connect(&mut self, socket: BorrowedFd<'_>, address: usize, token: Token) {
-        let address = &self.addresses[address];
+    /// The address of the endpoint of that number.
+    pub(super) fn address(&self, endpoint: u32) -> &SocketAddrAny {
+        &self.addresses[endpoint as usize]
+    }
+
+    /// Connects to the endpoint of that number.
+    pub(super) fn connect(&mut self, socket: BorrowedFd<'_>, endpoint: u32, token: Token) {
+        let address = &self.addresses[endpoint as usize];
         let (start, length) = (address.as_ptr().cast(), address.addr_len());
         let entry = opcode::Connect::new(Fd(socket.as_raw_fd()), start, length).build();
         self.push(entry, Op::Connect, token);
     }
 
-    /// Sends the whole request and completes only when that fails.
+    /// Sends the whole request at once, and completes only when the socket
+    /// does not take it.
     #[inline]
     pub(super) fn send_whole(&mut self, socket: BorrowedFd<'_>, token: Token) {
         let request = &self.shared.prepared.request;
-        let flags = SendFlags::NOSIGNAL.bits() | RecvFlags::WAITALL.bits();
-        let fd = Fd(socket.as_raw_fd());
-        let send = opcode::Send::new(fd, request.as_ptr(), request.len() as u32);
-        let entry = send.flags(flags as i32).build().flags(squeue::Flags::SKIP_SUCCESS);
-        self.push(entry, Op::SendWhole, token);
+        let (start, length) = (request.as_ptr(), request.len() as u32);
+        let flags = NOSIGNAL | SendFlags::DONTWAIT.bits() | RecvFlags::WAITALL.bits();
+        let send = opcode::Send::new(Fd(socket.as_raw_fd()), start, length).flags(flags as i32);
+        self.push(send.build().flags(squeue::Flags::SKIP_SUCCESS), Op::SendWhole, token);
     }
 
     /// Sends what the socket takes of the request from `from` on.
@@ -145,20 +171,42 @@ impl Ring {
         let rest = &self.shared.prepared.request[from..];
         let length = u32::try_from(rest.len()).unwrap_or(u32::MAX);
         let send = opcode::Send::new(Fd(socket.as_raw_fd()), rest.as_ptr(), length);
-        let entry = send.flags(SendFlags::NOSIGNAL.bits() as i32).build();
+        let entry = send.flags(NOSIGNAL as i32).build();
         self.push(entry, Op::Send, token);
     }
 
     /// Receives whatever comes, until it completes without `more`.
     pub(super) fn receive(&mut self, socket: BorrowedFd<'_>, token: Token) {
-        let entry = opcode::RecvMulti::new(Fd(socket.as_raw_fd()), GROUP).build();
-        self.push(entry, Op::Receive, token);
+        self.receive_buffered(socket, MULTISHOT | POLL_FIRST, 0, token);
+    }
+
+    /// Receives once, and no more than `length` bytes.
+    pub(super) fn receive_once(&mut self, socket: BorrowedFd<'_>, length: u32, token: Token) {
+        self.receive_buffered(socket, POLL_FIRST, length, token);
+    }
+
+    fn receive_buffered(&mut self, socket: BorrowedFd<'_>, how: u16, length: u32, token: Token) {
+        let receive = opcode::Recv::new(Fd(socket.as_raw_fd()), std::ptr::null_mut(), length);
+        let entry = receive.ioprio(how).buf_group(GROUP).build();
+        self.push(entry.flags(squeue::Flags::BUFFER_SELECT), Op::Receive, token);
+    }
+
+    /// Takes what comes off a TCP socket, at most `length` bytes, and throws it
+    /// away; TCP does not even copy it.
+    pub(super) fn discard(&mut self, socket: BorrowedFd<'_>, length: u64, token: Token) {
+        let length = length.min(DISCARD_AT_ONCE as u64) as u32;
+        let receive = opcode::Recv::new(Fd(socket.as_raw_fd()), self.waste.start(), length);
+        // Not to be joined with WAITALL: the kernel counts what is left by what
+        // it has copied.
+        let entry = receive.flags(RecvFlags::TRUNC.bits() as i32).build();
+        self.push(entry, Op::Discard, token);
     }
 
     /// Submits, and waits for a completion if `block`.
     pub(super) fn enter(&mut self, block: bool) -> io::Result<()> {
         let entered = self.enter_kernel(block);
         self.reap();
+        self.round = self.round.wrapping_add(1);
         match entered {
             Ok(_) => Ok(()),
             // Interrupted, or to be tried again once completions are taken.
@@ -197,44 +245,48 @@ impl Ring {
             1 => Op::SendWhole,
             2 => Op::Send,
             3 => Op::Receive,
+            4 => Op::Discard,
             _ => Op::Tick,
         };
         self.outstanding -= usize::from(!more && op.always_completes());
         let generation = (data >> 32) as u32 & 0xff_ffff;
         let token = Token { slot: data as u32, generation };
-        Some(Done { op, token, result, more, buffer: cqueue::buffer_select(flags) })
+        let lend = |buffer| Buffers::lent(buffer, result.unwrap_or(0));
+        let buffer = cqueue::buffer_select(flags).map(lend);
+        Some(Done { op, token, result, more, unread: cqueue::sock_nonempty(flags), buffer })
     }
 
-    /// True when the next completion of the batch is another receive of `token`.
+    /// Which batch of completions is being taken. Nothing in it answers a
+    /// request that was queued in the same round.
     #[inline]
-    pub(super) fn more_received(&self, token: Token) -> bool {
-        let next = self.batch.get(self.next);
-        next.is_some_and(|entry| entry.user_data() == token.tagged(Op::Receive))
+    pub(super) fn round(&self) -> u32 {
+        self.round
     }
 
-    /// What the kernel has written into `buffer`.
+    /// What the kernel has received into a buffer.
     #[inline]
-    pub(super) fn filled(&self, buffer: u16, length: usize) -> &[u8] {
-        self.buffers.filled(buffer, length)
+    pub(super) fn filled(&self, lent: &Lent) -> &[u8] {
+        self.buffers.filled(lent)
     }
 
     /// Hands a buffer back that has been read.
     #[inline]
-    pub(super) fn give_back(&mut self, buffer: u16) {
-        self.buffers.give(buffer);
+    pub(super) fn take_back(&mut self, lent: Lent) {
+        self.buffers.take_back(lent);
     }
 
     /// Queues an entry. Callers point it at memory that this ring owns and
-    /// does not move: the request, the buffers, or, read at submission, an
-    /// address or the period.
+    /// does not move: the request, the buffers, the waste, or, read at
+    /// submission, an address or the period.
     #[inline]
     #[expect(unsafe_code, reason = "entries hold raw pointers")]
     fn push(&mut self, entry: squeue::Entry, op: Op, token: Token) {
         self.outstanding += usize::from(op.always_completes());
         let entry = entry.user_data(token.tagged(op));
         loop {
-            // SAFETY: as said above. The request lies in `shared`, which is
-            // kept as long as the ring, as the buffers are.
+            // SAFETY: as said above. What the kernel may use later is kept
+            // until every request that is not done with at its submission has
+            // completed, and for ever when one does not: see `drop`.
             if unsafe { self.uring.submission().push(&entry) }.is_ok() {
                 return;
             }
@@ -242,11 +294,13 @@ impl Ring {
         }
     }
 
+    /// Hands what is queued to the kernel.
     #[cold]
-    fn submit(&mut self) {
+    pub(super) fn submit(&mut self) {
         if let Err(error) = self.uring.submit() {
             assert!(is_passing(&error), "the ring takes no requests: {error}");
             self.reap();
+            self.round = self.round.wrapping_add(1);
         }
     }
 
@@ -284,9 +338,10 @@ impl Drop for Ring {
         // SAFETY: the ring is not used again.
         unsafe { ManuallyDrop::drop(&mut self.uring) };
         match drained {
-            // SAFETY: neither is used again, and no request refers to them.
+            // SAFETY: none is used again, and no request refers to them.
             Ok(()) => unsafe {
                 ManuallyDrop::drop(&mut self.buffers);
+                ManuallyDrop::drop(&mut self.waste);
                 ManuallyDrop::drop(&mut self.shared);
             },
             // Better a leak than a write to memory that is somebody else's.
@@ -329,3 +384,6 @@ pub(super) fn probe() -> io::Result<()> {
     drop(buffers);
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

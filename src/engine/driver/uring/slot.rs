@@ -17,8 +17,6 @@ pub(super) enum Stage {
     Connecting,
     /// Its request is under way.
     Exchanging,
-    /// A response was complete at that time, and more has come after it.
-    Between(Nanos),
     /// Its last response was complete; the server is to close.
     Parting,
     /// It waits after an attempt that found no connection.
@@ -41,18 +39,24 @@ pub(super) struct Slot {
     pub(super) socket: Option<OwnedFd>,
     /// Changes with every connection.
     pub(super) generation: u32,
-    /// Connections opened so far: the next address to take.
+    /// Connections opened so far: the next route to take.
     pub(super) opened: usize,
     /// Attempts in a row that found no connection.
     pub(super) refusals: u32,
     /// When connecting began.
     pub(super) begun: Nanos,
+    /// The ring's round in which the request was handed to it.
+    pub(super) asked: u32,
+    /// The ring's round in which anything for the connection was.
+    pub(super) queued: u32,
     /// The connection is open and counted.
     pub(super) established: bool,
     /// Requests to the kernel that are under way for the connection.
     pub(super) connecting: bool,
     pub(super) receiving: bool,
     pub(super) sending: bool,
+    /// Something may have come that no receive is under way for.
+    pub(super) unread: bool,
     pub(super) talk: Talk,
 }
 

@@ -5,6 +5,7 @@ use benchd_engine::{EngineError, Plan, PlanError, Progress, Stop, run};
 use benchd_model::Outcome;
 use benchd_model::job::Phase;
 use benchd_model::recording::EndReason;
+use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
 const HELLO: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
@@ -71,13 +72,48 @@ fn a_hung_server_cannot_hold_a_run_by_time() {
 fn timeouts_go_on_until_a_run_by_time_is_over() {
     let server = Server::start(|peer| peer.hold());
     let run = load(server.address, |plan| {
-        by_time(plan, Duration::from_millis(1100));
+        by_time(plan, Duration::from_millis(1050));
         plan.timeout = Duration::from_millis(100);
         plan.connections = 3;
     });
-    assert_eq!(run.of(Outcome::Timeout), run.total.counts.issued);
-    assert!(run.of(Outcome::Timeout) >= 6, "each connection tried again");
-    assert_eq!(run.seconds.len(), 2);
+    let timeouts = run.of(Outcome::Timeout);
+    assert_eq!(timeouts, run.total.counts.issued);
+    // Each connection tried again, and none of them before its limit.
+    assert!((6..=3 * 11).contains(&timeouts), "{timeouts}");
+    assert_eq!((run.seconds.len(), run.opened()), (2, timeouts));
+    assert_eq!(run.total.failed.min_us(), Some(100_000));
+    assert_eq!(run.total.failed.max_us(), Some(100_000));
+}
+
+#[test]
+fn a_freeze_is_one_slow_sample_for_each_user_of_a_closed_loop() {
+    const FREEZE: Duration = Duration::from_millis(300);
+    const USERS: usize = 5;
+    let frozen = Arc::new(Barrier::new(USERS));
+    let server = Server::start(move |mut peer| {
+        for turn in 0.. {
+            if peer.request().is_none() {
+                return;
+            }
+            // All of them wait here for each other, and then for the thaw.
+            if turn == 20 {
+                frozen.wait();
+                std::thread::sleep(FREEZE);
+            }
+            peer.send(HELLO);
+        }
+    });
+    let run = load(server.address, |plan| {
+        (plan.connections, plan.requests) = (USERS as u32, Some(1000));
+    });
+    run.all(Outcome::Ok, 1000);
+    let slow = run.rows.iter().filter(|row| Duration::from_micros(row.total_us.into()) >= FREEZE);
+    assert!(slow.count() >= USERS);
+    // A thousand requests, five of them slow: nobody else had to wait.
+    let (median, p99_9) =
+        (run.total.latency.percentile_us(50.0), run.total.latency.percentile_us(99.9));
+    assert!(median < Some(300_000) && p99_9 >= Some(300_000), "{median:?} {p99_9:?}");
+    assert_eq!(run.total.latency, run.total.service, "a closed loop omits the waiting");
 }
 
 #[test]

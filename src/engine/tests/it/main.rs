@@ -5,9 +5,12 @@
 
 mod connections;
 mod endings;
+mod endpoints;
 mod failures;
 mod framing;
+mod handshakes;
 mod requests;
+mod script;
 mod support;
 mod tls;
 

@@ -2,7 +2,8 @@
 //! that every run must pass.
 
 use benchd_engine::{
-    DriverChoice, EngineError, HeaderDefaults, Plan, Progress, RequestPlan, Row, Stop, run,
+    DriverChoice, EngineError, HeaderDefaults, Plan, Progress, RequestPlan, Row, Stop, TlsOptions,
+    run,
 };
 use benchd_model::job::Phase;
 use benchd_model::recording::TrialEnd;
@@ -188,7 +189,8 @@ pub(crate) fn plan(address: SocketAddr) -> Plan {
 
 fn plan_on(address: SocketAddr, driver: DriverChoice) -> Plan {
     Plan {
-        addresses: vec![address],
+        endpoints: vec![address.into()],
+        source_addresses: Vec::new(),
         url: format!("http://{address}/").parse().unwrap(),
         request: RequestPlan {
             method: "GET".into(),
@@ -208,7 +210,7 @@ fn plan_on(address: SocketAddr, driver: DriverChoice) -> Plan {
         threads: 1,
         preconnect: true,
         expect_status: vec!["2xx".into()],
-        insecure: false,
+        tls: TlsOptions::default(),
         keep_rows: 1000,
         driver,
     }
@@ -267,6 +269,13 @@ fn check(measured: &Measured) {
     assert_eq!(total.failed.len(), total.counts.failures());
     assert_eq!(total.status_codes.values().sum::<u64>(), total.counts.ok);
     assert!(measured.rows.len() as u64 <= total.counts.ok);
+    let addresses = || end.addresses.values();
+    assert_eq!(addresses().map(|a| a.ok).sum::<u64>(), total.counts.ok);
+    assert_eq!(addresses().map(|a| a.failures).sum::<u64>(), total.counts.failures());
+    assert_eq!(
+        addresses().map(|a| a.opened).sum::<u64>(),
+        end.opened_before + total.connections.opened
+    );
     for (index, second) in (0..).zip(&measured.seconds) {
         assert_eq!(second.index, index);
         assert!(second.tally.counts.balanced());

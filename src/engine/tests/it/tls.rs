@@ -43,7 +43,7 @@ fn tls_server(names: Arc<Mutex<Vec<Option<String>>>>) -> Server {
 fn load_tls(server: &Server, host: &str, insecure: bool) -> Measured {
     load(server.address, |plan| {
         plan.url = format!("https://{host}:{}/", server.address.port()).parse().unwrap();
-        plan.insecure = insecure;
+        plan.tls.insecure = insecure;
     })
 }
 

@@ -7,12 +7,16 @@
 mod connections;
 #[path = "../it/endings.rs"]
 mod endings;
+#[path = "../it/endpoints.rs"]
+mod endpoints;
 #[path = "../it/failures.rs"]
 mod failures;
 #[path = "../it/framing.rs"]
 mod framing;
 #[path = "../it/requests.rs"]
 mod requests;
+#[path = "../it/script.rs"]
+mod script;
 #[path = "../it/support.rs"]
 mod support;
 

@@ -202,7 +202,38 @@ fn registered() -> TargetPolicy {
             stub_status: Some("http://127.0.0.1:8099/status".into()),
             allowed_cidrs: Vec::new(),
             max_connections: Some(100),
+            ..RegisteredTarget::default()
         }],
+        ..TargetPolicy::default()
+    }
+}
+
+#[tokio::test]
+async fn sockets_and_given_addresses_are_put_to_the_policy() {
+    let mut policy = registered();
+    policy.targets.push(RegisteredTarget {
+        name: "app".into(),
+        url: "http://app/".into(),
+        unix_socket: Some("/run/app.sock".into()),
+        ..RegisteredTarget::default()
+    });
+    let app = TestApp::with(policy, None).await;
+    for target in [
+        json!("app"),
+        json!({"url": "http://any/", "unix_socket": "/run/app.sock"}),
+        json!({"url": "http://any/", "resolve": ["127.0.0.1", "::1"]}),
+    ] {
+        let answer = app.post(&job_with(json!({"target": target}))).await;
+        assert_eq!(answer.status.as_u16(), 202, "{target}: {}", answer.text());
+    }
+    for target in [
+        json!({"url": "http://127.0.0.1:8099/", "unix_socket": "/run/docker.sock"}),
+        json!({"name": "app", "unix_socket": "/run/docker.sock"}),
+        json!({"url": "http://127.0.0.1:8099/", "resolve": ["127.0.0.1", "93.184.216.34"]}),
+        json!({"url": "http://127.0.0.1/", "resolve": ["169.254.169.254"]}),
+    ] {
+        let answer = app.post(&job_with(json!({"target": target}))).await;
+        answer.problem(403, "target_refused");
     }
 }
 

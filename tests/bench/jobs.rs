@@ -1,22 +1,22 @@
 //! What the service costs beside the load: the time a job takes beyond its own
-//! window, and the memory of a run with 10,000 connections.
+//! window.
 
-use crate::tools::peak_of;
-use benchd_tuning::ManagedNginx;
+use crate::server::Server;
+use crate::works::Exchange;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 const JOBS: usize = 20;
 
 /// A job over HTTP: from the post to the answer with its end, less its window.
-pub(crate) fn overhead(nginx: &ManagedNginx) {
+pub(crate) fn measure(server: &Server) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (mut service, address) = serve(folder.path());
     for connections in [1, 64, 1000] {
         let document = serde_json::json!({
-            "target": {"url": nginx.url("/"), "stub_status": nginx.stub_status_url()},
+            "target": {"url": server.url(Exchange::KeepAlive), "stub_status": server.stub_status_url()},
             "load": {"connections": connections, "requests": 20_000},
         });
         let mut beyond: Vec<f64> =
@@ -34,25 +34,8 @@ pub(crate) fn overhead(nginx: &ManagedNginx) {
     service.wait().expect("it ends");
 }
 
-/// Peak resident memory of 200,000 requests on 10,000 connections.
-pub(crate) fn memory(nginx: &ManagedNginx) {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let mut child = Command::new(env!("CARGO_BIN_EXE_benchd"))
-        .args(["run", "--quiet", "-c", "10000", "-n", "200000", "--database"])
-        .arg(folder.path().join("bench.db"))
-        .arg(nginx.url("/"))
-        .stdout(Stdio::null())
-        .spawn()
-        .expect("benchd starts");
-    let mut peak_kb = 0;
-    while child.try_wait().expect("it can be waited for").is_none() {
-        peak_kb = peak_kb.max(peak_of(child.id()));
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    println!("200,000 requests on 10,000 connections take {} MB at most", peak_kb / 1024);
-}
-
-fn serve(folder: &std::path::Path) -> (Child, String) {
+/// A service with its database in `folder`, and its address.
+pub(crate) fn serve(folder: &std::path::Path) -> (Child, String) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_benchd"))
         .args(["serve", "--listen", "127.0.0.1:0", "--database"])
         .arg(folder.join("bench.db"))
