@@ -98,7 +98,7 @@ fn the_quick_profile_does_not_alarm_at_the_usual_margin() {
 /// margin of half its size takes more blocks.
 #[test]
 fn a_slowdown_of_ten_percent_is_found() {
-    for (seeds, blocks, margin_pct) in [(0..1_000, 10, 0.0), (0..300, 30, DEFAULT_MARGIN_PCT)] {
+    for (seeds, blocks, margin_pct) in [(0..1_000, 10, 0.0), (0..200, 30, DEFAULT_MARGIN_PCT)] {
         let comparisons = paired(seeds, Kind::Independent, blocks, 1.1, margin_pct);
         let found = share(&comparisons, |c| c.decision == Decision::Regression);
         println!(
@@ -121,8 +121,8 @@ fn intervals_of_pairs_hold_the_true_effect() {
     for (seeds, kind, blocks) in [
         (0..1_000, Kind::Independent, 6),
         (0..1_000, Kind::HeavyTailed, 6),
-        (0..600, Kind::Independent, 15),
-        (0..600, Kind::Independent, 30),
+        (0..500, Kind::Independent, 15),
+        (0..300, Kind::Independent, 30),
     ] {
         let covered = coverage(&paired(seeds, kind, blocks, 1.1, DEFAULT_MARGIN_PCT), 10.0);
         println!("{kind:?}, {blocks} blocks: coverage {covered:.1} %");
