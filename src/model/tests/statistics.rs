@@ -137,7 +137,7 @@ fn intervals_of_sets_hold_the_true_effect() {
             let trials = unpaired_trials(baseline, candidate, 1.1, seed);
             compared(Design::Historical, trials, seed, DEFAULT_MARGIN_PCT)
         };
-        let covered = coverage(&(0..500).map(one).collect::<Vec<_>>(), 10.0);
+        let covered = coverage(&(0..1_000).map(one).collect::<Vec<_>>(), 10.0);
         println!("historical, {baseline} trials against {candidate}: coverage {covered:.1} %");
         assert!((92.0..=98.0).contains(&covered));
     }
