@@ -21,6 +21,7 @@ mod seconds;
 pub mod secrets;
 pub mod span;
 pub mod spec;
+pub mod statistics;
 pub mod stub_status;
 pub mod time;
 pub mod timeline;

@@ -1,0 +1,178 @@
+//! The decision of a comparison: the interval of the effect against a margin.
+
+use super::comparison::Design;
+use super::distributions::student_upper;
+use super::effect::{Effect, percent};
+use super::summary::Percent;
+use super::{CONFIDENCE, MIN_BLOCKS};
+use crate::criteria::six_digits;
+use crate::metrics::Better;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use utoipa::ToSchema;
+
+/// More blocks than this are not proposed.
+const MOST_BLOCKS: usize = 200;
+/// Quantile of the normal distribution that makes the proposed number of blocks
+/// decide in four of five cases: 0.8.
+const POWER_Z: f64 = 0.841_621_233_572_914_3;
+
+/// What a comparison comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    /// The candidate is worse by more than the margin.
+    Regression,
+    /// The candidate is not worse by more than the margin. A smaller change for
+    /// the worse may be real; the summary says so.
+    NoRegression,
+    /// The candidate is better by more than the margin.
+    Improvement,
+    /// The trials do not decide it, or cannot be trusted to.
+    Inconclusive,
+}
+
+impl Decision {
+    /// The decision as it is written in JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Regression => "regression",
+            Self::NoRegression => "no_regression",
+            Self::Improvement => "improvement",
+            Self::Inconclusive => "inconclusive",
+        }
+    }
+}
+
+impl fmt::Display for Decision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A decision with its reasons, the first one the weightiest.
+pub(crate) struct Judgement {
+    pub(crate) decision: Decision,
+    pub(crate) reasons: Vec<String>,
+    pub(crate) further_blocks: Option<u32>,
+}
+
+impl Judgement {
+    pub(crate) fn inconclusive(reasons: Vec<String>, further_blocks: Option<u32>) -> Self {
+        Self { decision: Decision::Inconclusive, reasons, further_blocks }
+    }
+
+    fn decided(decision: Decision, reason: String) -> Self {
+        Self { decision, reasons: vec![reason], further_blocks: None }
+    }
+}
+
+/// Judges an effect that nothing else speaks against.
+pub(crate) fn judge(
+    effect: Option<&Effect>,
+    better: Better,
+    margin_pct: f64,
+    design: Design,
+) -> Judgement {
+    let n = effect.map_or(0, |effect| effect.n as u32);
+    let interval = effect.and_then(|effect| effect.interval);
+    let (Some(effect), Some(interval)) = (effect, interval.filter(|_| n >= MIN_BLOCKS)) else {
+        return too_few(n, design);
+    };
+    let (low, high) = (percent(interval.low), percent(interval.high));
+    // From here on: percent by which the candidate is worse.
+    let (low, high) = match better {
+        Better::Lower => (low, high),
+        Better::Higher => (-high, -low),
+        Better::Neither => {
+            let reason = "neither a larger nor a smaller value of this metric is better";
+            return Judgement::inconclusive(vec![reason.to_owned()], None);
+        }
+    };
+    let shown = Percent::beside(&[low, high], margin_pct);
+    let margin = six_digits(margin_pct).to_string();
+    if low > margin_pct {
+        let reason = format!("worse by {} % at least, the margin is {margin} %", shown.plain(low));
+        return Judgement::decided(Decision::Regression, reason);
+    }
+    if high < -margin_pct {
+        let reason =
+            format!("better by {} % at least, the margin is {margin} %", shown.plain(-high));
+        return Judgement::decided(Decision::Improvement, reason);
+    }
+    if high < margin_pct {
+        return Judgement::decided(Decision::NoRegression, within(low, high, &shown, &margin));
+    }
+    let crossing = if low > 0.0 {
+        format!("worse by {} to {} %", shown.plain(low), shown.plain(high))
+    } else {
+        format!("anything from {} % better to {} % worse", shown.plain(-low), shown.plain(high))
+    };
+    let crossing = format!("{crossing}: the margin of {margin} % lies between");
+    undecided(crossing, effect, better, margin_pct, design)
+}
+
+fn too_few(n: u32, design: Design) -> Judgement {
+    let (what, further) = match design {
+        Design::Paired => ("pairs that can be compared", Some(MIN_BLOCKS.saturating_sub(n))),
+        Design::Historical => ("trials on the smaller side", None),
+    };
+    let reason = format!("{n} {what}: it takes {MIN_BLOCKS} to decide anything");
+    Judgement::inconclusive(vec![reason], further)
+}
+
+/// No regression, and what the interval says besides.
+fn within(low: f64, high: f64, shown: &Percent, margin: &str) -> String {
+    let most = shown.plain(high.abs());
+    if low > 0.0 {
+        format!(
+            "a small but real change for the worse, {most} % at most: within the margin of {margin} %"
+        )
+    } else if high < 0.0 {
+        format!("a real change for the better, {most} % at least: within the margin of {margin} %")
+    } else {
+        format!("worse by {most} % at most, the margin is {margin} %")
+    }
+}
+
+fn undecided(
+    crossing: String,
+    effect: &Effect,
+    better: Better,
+    margin_pct: f64,
+    design: Design,
+) -> Judgement {
+    if design == Design::Historical {
+        let reason = format!("{crossing}; a paired comparison can decide it");
+        return Judgement::inconclusive(vec![reason], None);
+    }
+    let further = further_blocks(effect, better, margin_pct);
+    let outlook = match further {
+        Some(blocks) => format!("about {blocks} further blocks would decide it"),
+        None => "the effect is so near the margin that more blocks would not decide it".to_owned(),
+    };
+    Judgement::inconclusive(vec![format!("{crossing}; {outlook}")], further)
+}
+
+/// How many blocks more decide it in four of five cases, when the effect is
+/// what it seems: then the interval, which narrows as t/√n, stays clear of the
+/// margin.
+fn further_blocks(effect: &Effect, better: Better, margin_pct: f64) -> Option<u32> {
+    let interval = effect.interval?;
+    let margin = match better {
+        Better::Lower => libm::log1p(margin_pct / 100.0),
+        Better::Higher => libm::log1p(-margin_pct / 100.0),
+        Better::Neither => return None,
+    };
+    let distance = (effect.estimate - margin).abs();
+    let towards_margin = if effect.estimate < margin {
+        interval.high - effect.estimate
+    } else {
+        effect.estimate - interval.low
+    };
+    let t = |n: usize| student_upper((1.0 - CONFIDENCE) / 2.0, n as f64 - 1.0);
+    let spread = towards_margin * (effect.n as f64).sqrt() / t(effect.n);
+    let decides = |n: &usize| spread * (t(*n) + POWER_Z) / (*n as f64).sqrt() < distance;
+    (effect.n + 1..=MOST_BLOCKS).find(decides).map(|n| (n - effect.n) as u32)
+}
