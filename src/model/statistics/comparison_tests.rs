@@ -95,6 +95,13 @@ fn decides_by_the_interval_and_says_so_in_one_sentence() {
         (Better::Lower, 1.0, Decision::NoRegression, "no regression, worse by"),
         (Better::Lower, 1.05, Decision::Inconclusive, "inconclusive, worse by 3.7 to 5.8 %"),
         (
+            Better::Lower,
+            1.06,
+            Decision::Regression,
+            "worse by 5.8 %, by 4.7 % at least, the margin",
+        ),
+        (Better::Lower, 0.945, Decision::Improvement, "improvement, better by 5."),
+        (
             Better::Higher,
             0.8,
             Decision::Regression,
@@ -135,10 +142,23 @@ fn a_historical_comparison_is_labelled_and_advisory() {
     assert_eq!((few.decision, few.further_blocks), (Decision::Inconclusive, None));
 }
 
+/// An estimate beyond the margin is no regression while it may be nothing.
+#[test]
+fn what_may_be_chance_is_inconclusive_however_large_it_looks() {
+    let noisy =
+        [(20.0, 30.0), (20.0, 15.0), (20.0, 28.0), (20.0, 17.0), (20.0, 29.0), (20.0, 21.0)];
+    for better in [Better::Lower, Better::Higher] {
+        let found = paired(&Question { better, ..question() }, pairs(&noisy));
+        assert!(found.effect_pct.unwrap() > 5.0 && found.ci_low_pct.unwrap() < 0.0, "{found:?}");
+        assert_eq!(found.decision, Decision::Inconclusive, "{found:?}");
+        assert!(found.further_blocks.is_some(), "{found:?}");
+    }
+}
+
 #[test]
 fn an_open_question_names_the_blocks_that_would_close_it() {
-    let found = paired(&question(), apart(1.06));
-    assert!(found.reasons[0].contains("worse by 4.7 to 6.8 %: the margin of 5 % lies between"));
+    let found = paired(&question(), apart(1.045));
+    assert!(found.reasons[0].contains("worse by 3.2 to 5.3 %, the margin is 5 %"), "{found:?}");
     let further = found.further_blocks.unwrap();
     assert!(found.reasons[0].contains(&format!("about {further} further blocks")), "{found:?}");
     let hopeless = paired(&question(), apart(1.05));

@@ -21,12 +21,14 @@ const POWER_Z: f64 = 0.841_621_233_572_914_3;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
-    /// The candidate is worse by more than the margin.
+    /// The candidate is worse: by more than the margin as estimated, and by
+    /// something in any case (the interval does not reach zero).
     Regression,
     /// The candidate is not worse by more than the margin. A smaller change for
     /// the worse may be real; the summary says so.
     NoRegression,
-    /// The candidate is better by more than the margin.
+    /// The candidate is better: by more than the margin as estimated, and by
+    /// something in any case.
     Improvement,
     /// The trials do not decide it, or cannot be trusted to.
     Inconclusive,
@@ -80,26 +82,29 @@ pub(crate) fn judge(
     let (Some(effect), Some(interval)) = (effect, interval.filter(|_| n >= MIN_BLOCKS)) else {
         return too_few(n, design);
     };
-    let (low, high) = (percent(interval.low), percent(interval.high));
+    let (low, middle, high) =
+        (percent(interval.low), percent(effect.estimate), percent(interval.high));
     // From here on: percent by which the candidate is worse.
-    let (low, high) = match better {
-        Better::Lower => (low, high),
-        Better::Higher => (-high, -low),
+    let (low, middle, high) = match better {
+        Better::Lower => (low, middle, high),
+        Better::Higher => (-high, -middle, -low),
         Better::Neither => {
             let reason = "neither a larger nor a smaller value of this metric is better";
             return Judgement::inconclusive(vec![reason.to_owned()], None);
         }
     };
-    let shown = Percent::beside(&[low, high], margin_pct);
+    let shown = Percent::beside(&[low, middle, high], margin_pct);
     let margin = six_digits(margin_pct).to_string();
-    if low > margin_pct {
-        let reason = format!("worse by {} % at least, the margin is {margin} %", shown.plain(low));
-        return Judgement::decided(Decision::Regression, reason);
+    let beyond = |word: &str, middle: f64, least: f64| {
+        let sure = least > margin_pct;
+        let by = if sure { String::new() } else { format!("{} %, by ", shown.plain(middle)) };
+        format!("{word} by {by}{} % at least, the margin is {margin} %", shown.plain(least))
+    };
+    if low > 0.0 && middle > margin_pct {
+        return Judgement::decided(Decision::Regression, beyond("worse", middle, low));
     }
-    if high < -margin_pct {
-        let reason =
-            format!("better by {} % at least, the margin is {margin} %", shown.plain(-high));
-        return Judgement::decided(Decision::Improvement, reason);
+    if high < 0.0 && middle < -margin_pct {
+        return Judgement::decided(Decision::Improvement, beyond("better", -middle, -high));
     }
     if high < margin_pct {
         return Judgement::decided(Decision::NoRegression, within(low, high, &shown, &margin));
@@ -109,7 +114,7 @@ pub(crate) fn judge(
     } else {
         format!("anything from {} % better to {} % worse", shown.plain(-low), shown.plain(high))
     };
-    let crossing = format!("{crossing}: the margin of {margin} % lies between");
+    let crossing = format!("{crossing}, the margin is {margin} %");
     undecided(crossing, effect, better, margin_pct, design)
 }
 
@@ -156,23 +161,25 @@ fn undecided(
 }
 
 /// How many blocks more decide it in four of five cases, when the effect is
-/// what it seems: then the interval, which narrows as t/√n, stays clear of the
-/// margin.
+/// what it seems: then the interval, which narrows as t/√n, stays clear of zero
+/// when the effect is beyond the margin, and of the margin when it is within.
 fn further_blocks(effect: &Effect, better: Better, margin_pct: f64) -> Option<u32> {
     let interval = effect.interval?;
-    let margin = match better {
-        Better::Lower => libm::log1p(margin_pct / 100.0),
-        Better::Higher => libm::log1p(-margin_pct / 100.0),
+    let (worse, margin) = match better {
+        Better::Lower => (effect.estimate, libm::log1p(margin_pct / 100.0)),
+        Better::Higher => (-effect.estimate, -libm::log1p(-margin_pct / 100.0)),
         Better::Neither => return None,
     };
-    let distance = (effect.estimate - margin).abs();
-    let towards_margin = if effect.estimate < margin {
-        interval.high - effect.estimate
-    } else {
+    let beyond = worse > margin;
+    let distance = if beyond { worse } else { margin - worse };
+    let towards_smaller = beyond == (better == Better::Lower);
+    let half = if towards_smaller {
         effect.estimate - interval.low
+    } else {
+        interval.high - effect.estimate
     };
     let t = |n: usize| student_upper((1.0 - CONFIDENCE) / 2.0, n as f64 - 1.0);
-    let spread = towards_margin * (effect.n as f64).sqrt() / t(effect.n);
+    let spread = half * (effect.n as f64).sqrt() / t(effect.n);
     let decides = |n: &usize| spread * (t(*n) + POWER_Z) / (*n as f64).sqrt() < distance;
     (effect.n + 1..=MOST_BLOCKS).find(decides).map(|n| (n - effect.n) as u32)
 }

