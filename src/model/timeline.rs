@@ -109,11 +109,12 @@ fn trial_rows(generators: &[&TrialRecording], load: &LoadSpec) -> Vec<TimelineRo
     let trial = generators.first().map_or(0, |g| g.trial);
     let polls = in_order(generators.iter().flat_map(|g| &g.polls));
     let mut rows = Vec::with_capacity(seconds.len());
+    let over_us = over_us(seconds.iter().map(|second| second.tally.span_us).sum(), load);
     let mut end_us = 0;
     for (second, signs) in seconds.iter().zip(&signs) {
         let start_us = end_us;
         end_us += second.tally.span_us;
-        let nginx = NginxSecond::between(&polls, start_us as i64, end_us as i64);
+        let nginx = NginxSecond::between(&polls, start_us as i64, end_us as i64, over_us);
         let time = Timestamp::from_micros(started_us + end_us as i64);
         rows.push(row(time, end_us, trial + 1, second, signs, &nginx));
     }
@@ -131,11 +132,20 @@ pub fn live_row(
     let start_us = u64::from(second.index) * 1_000_000;
     let end_us = start_us + second.tally.span_us;
     let polls = in_order(&recording.polls);
-    let nginx = NginxSecond::between(&polls, start_us as i64, end_us as i64);
+    // Only the last second is a short one; a whole one may have others behind it.
+    let known_us = if second.tally.span_us < 1_000_000 { end_us } else { u64::MAX };
+    let over_us = over_us(known_us, load);
+    let nginx = NginxSecond::between(&polls, start_us as i64, end_us as i64, over_us);
     let time = Timestamp::from_micros(started_us + end_us as i64);
     let second = Second::from(second);
     let signs = signs(std::slice::from_ref(&second), load, threads(&[recording], load));
     row(time, end_us, recording.trial + 1, &second, &signs[0], &nginx)
+}
+
+/// When connections may begin to close, of a window that was measured for so long.
+fn over_us(measured_us: u64, load: &LoadSpec) -> i64 {
+    let asked = load.duration.map_or(u128::MAX, |duration| duration.duration().as_micros());
+    i64::try_from(asked.min(measured_us.into())).unwrap_or(i64::MAX)
 }
 
 fn row(
@@ -202,8 +212,9 @@ struct NginxSecond {
 const LATE_US: i64 = 500_000;
 
 impl NginxSecond {
-    fn between(polls: &[&StubStatusPoll], start_us: i64, end_us: i64) -> Self {
-        let gauges = gauges(polls, start_us, end_us);
+    /// `over_us` is when the load was over.
+    fn between(polls: &[&StubStatusPoll], start_us: i64, end_us: i64, over_us: i64) -> Self {
+        let gauges = gauges(polls, start_us, end_us, over_us);
         let (Some((first, a)), Some((last, b))) =
             (poll_at(polls, start_us), poll_at(polls, end_us))
         else {
@@ -245,13 +256,23 @@ fn poll_at(polls: &[&StubStatusPoll], moment_us: i64) -> Option<(i64, StubStatus
         .map(|(offset, _, status)| (offset, status))
 }
 
-/// The gauges of the last poll made under load in a stretch. After the load
-/// they say nothing about it.
-fn gauges(polls: &[&StubStatusPoll], start_us: i64, end_us: i64) -> Option<StubStatus> {
-    let stretch = start_us - LATE_US..end_us + LATE_US;
+/// The gauges of the last poll answered under load in a stretch. After the load
+/// they say nothing about it: a poll that is due at its very end finds the
+/// connections closed.
+fn gauges(
+    polls: &[&StubStatusPoll],
+    start_us: i64,
+    end_us: i64,
+    over_us: i64,
+) -> Option<StubStatus> {
+    let stretch = start_us - LATE_US..=(end_us + LATE_US - 1).min(over_us);
     polls
         .iter()
         .filter(|p| matches!(p.moment, PollMoment::Start | PollMoment::During))
         .rfind(|p| p.status.is_some() && stretch.contains(&p.offset_us))
         .and_then(|p| p.status)
 }
+
+#[cfg(test)]
+#[path = "timeline_tests.rs"]
+mod tests;
