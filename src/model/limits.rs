@@ -1,7 +1,6 @@
 //! Was it us? Who held a second back, and who the run, from what the generator
 //! and its host's kernel saw. Knows no documents.
 
-use crate::Tally;
 use crate::rate::kept_in;
 use crate::seconds::{Second, share};
 use crate::spec::LoadSpec;
@@ -29,6 +28,9 @@ const GENERATOR_SPOILS: f64 = 1.0 / 3.0;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Signs {
     pub(crate) attempts: u64,
+    pub(crate) span_us: u64,
+    /// Something was in flight, or ended.
+    pub(crate) asked: bool,
     /// Of the second: the busiest generator thread had something to do.
     pub(crate) busy: Option<f64>,
     /// Of the threads' time: they worked.
@@ -37,8 +39,7 @@ pub(crate) struct Signs {
     pub(crate) waited: Option<f64>,
     /// Of the second: the quota stopped the control group.
     pub(crate) throttled: Option<f64>,
-    /// Of the connections' time (or of their streams'): nothing was in flight. An attempt counts in
-    /// the second it ended in.
+    /// Of the connections' time (or of their streams'): nothing was in flight.
     pub(crate) idle: Option<f64>,
     /// Of the segments: sent again, SYNs left out.
     pub(crate) lost: Option<f64>,
@@ -57,12 +58,13 @@ impl Signs {
         let attempts = tally.counts.issued;
         Self {
             attempts,
+            span_us: tally.span_us,
+            asked: attempts > 0 || tally.in_flight_us > 0,
             busy: busiest.zip(average).map(|(busiest, average)| busiest.max(average).min(1.0)),
             worked,
             waited,
             throttled: kernel.and_then(|k| share(k.throttled_us?, tally, 1)).map(|t| t.min(1.0)),
-            idle: share(in_flight_us(tally, load), tally, load.in_flight())
-                .filter(|_| attempts > 0)
+            idle: share(tally.in_flight_us, tally, load.in_flight())
                 .map(|used| (1.0 - used).max(0.0)),
             lost: kernel.and_then(|k| {
                 let resent = k.tcp_retransmits?.saturating_sub(k.tcp_syn_retransmits.unwrap_or(0));
@@ -75,7 +77,7 @@ impl Signs {
 
     /// Who held the second back; null when nothing was asked in it.
     pub(crate) fn limited_by(&self) -> Option<LimitedBy> {
-        if self.attempts == 0 {
+        if !self.asked {
             return None;
         }
         let reaches = |sign: Option<f64>, limit| sign.is_some_and(|sign| sign >= limit);
@@ -100,19 +102,6 @@ impl Signs {
 /// What each of a trial's `seconds` shows.
 pub(crate) fn signs(seconds: &[Second], load: &LoadSpec, threads: u32) -> Vec<Signs> {
     seconds.iter().map(|second| Signs::of(second, load, threads)).collect()
-}
-
-/// Connection time in flight of the attempts that ended in a second, in
-/// microseconds; what was cut off in it counts for all of it.
-fn in_flight_us(tally: &Tally, load: &LoadSpec) -> u64 {
-    // What waited in an open loop occupied no connection. What was dropped
-    // stands at the time limit among the failures.
-    let answered = if tally.due > 0 { &tally.service } else { &tally.latency };
-    let limit_us = u64::try_from(load.timeout.duration().as_micros()).unwrap_or(u64::MAX);
-    let dropped_us = tally.counts.dropped.saturating_mul(limit_us);
-    let failed_us = tally.failed.sum_us().saturating_sub(dropped_us);
-    let ended = answered.sum_us().saturating_add(failed_us);
-    ended.saturating_add(tally.counts.aborted.saturating_mul(tally.span_us))
 }
 
 /// What the seconds of one or more trials show together.
@@ -153,6 +142,11 @@ impl Limits {
         (of.count(), self.signs.len())
     }
 
+    /// Share of the connections' time in which nothing was in flight.
+    pub(crate) fn idle(&self) -> Option<f64> {
+        weighed(self.signs.iter().filter_map(|signs| Some((signs.idle?, signs.span_us as f64))))
+    }
+
     /// A sign averaged over all attempts.
     pub(crate) fn average(&self, sign: fn(&Signs) -> Option<f64>) -> Option<f64> {
         self.mean(self.signs.iter(), sign)
@@ -173,11 +167,15 @@ impl Limits {
         seconds: impl Iterator<Item = &'a Signs>,
         sign: impl Fn(&Signs) -> Option<f64>,
     ) -> Option<f64> {
-        let weighed = seconds.filter_map(|signs| Some((sign(signs)?, signs.attempts as f64)));
-        let (sum, weight) =
-            weighed.fold((0.0, 0.0), |(sum, all), (value, w)| (sum + value * w, all + w));
-        (weight > 0.0).then(|| sum / weight)
+        weighed(seconds.filter_map(|signs| Some((sign(signs)?, signs.attempts as f64))))
     }
+}
+
+/// The mean of values with their weights.
+fn weighed(values: impl Iterator<Item = (f64, f64)>) -> Option<f64> {
+    let (sum, weight) =
+        values.fold((0.0, 0.0), |(sum, all), (value, w)| (sum + value * w, all + w));
+    (weight > 0.0).then(|| sum / weight)
 }
 
 #[cfg(test)]

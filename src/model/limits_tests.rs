@@ -2,7 +2,7 @@ use super::{Limits, Signs, signs};
 use crate::seconds::Second;
 use crate::spec::LoadSpec;
 use crate::verdict::LimitedBy;
-use crate::{KernelCounts, Outcome, Tally};
+use crate::{Counts, KernelCounts, Outcome, Tally};
 
 const CONNECTIONS: u32 = 10;
 
@@ -14,12 +14,12 @@ fn load() -> LoadSpec {
 /// the time, and in which the only thread was busy for that one.
 fn second(in_flight: f64, busy: f64) -> Second {
     let mut tally = Tally { span_us: 1_000_000, ..Tally::default() };
+    tally.in_flight_us = (in_flight * f64::from(CONNECTIONS) * 1e6) as u64;
     tally.generator_cpu_us = (busy * 5e5) as u64;
     tally.generator_wait_us = (busy * 5e5) as u64;
     tally.generator_busiest_us = (busy * 1e6) as u64;
     for _ in 0..100 {
         tally.counts.add(Outcome::Ok);
-        tally.latency.record_us((in_flight * f64::from(CONNECTIONS) * 1e4) as u64);
     }
     Second { connections: u64::from(CONNECTIONS), tally, kernel: None }
 }
@@ -121,29 +121,22 @@ fn nothing_asked_is_nothing_held_back() {
     let empty =
         Second { tally: Tally { span_us: 1_000_000, ..Tally::default() }, ..Second::default() };
     let signs = one(empty);
-    assert_eq!((signs.limited_by(), signs.idle), (None, None));
+    assert_eq!((signs.limited_by(), signs.idle), (None, Some(1.0)));
 }
 
 #[test]
-fn requests_that_time_out_hold_connections_and_dropped_ones_do_not() {
-    let limit = load().timeout.duration();
-    let mut tally = Tally { span_us: 30_000_000, due: 30, ..Tally::default() };
-    for outcome in [Outcome::Timeout; 5].into_iter().chain([Outcome::Dropped; 25]) {
-        tally.counts.add(outcome);
-        tally.failed.record(limit);
-    }
-    // Five of ten connections for all of the 30 s.
-    let idle = one(Second { tally, ..Second::default() }).idle.unwrap();
-    assert!((idle - 0.5).abs() < 0.001, "{idle}");
+fn a_second_in_which_nothing_ended_is_the_server_s_while_requests_are_in_flight() {
+    let mut hung = second(1.0, 0.1);
+    hung.tally.counts = Counts::default();
+    assert_eq!(judged(hung), LimitedBy::Server);
 }
 
 #[test]
-fn what_was_cut_off_at_the_end_was_in_flight_too() {
-    let mut last =
-        Second { tally: Tally { span_us: 1_000_000, ..Tally::default() }, ..Second::default() };
-    last.tally.counts.issued = u64::from(CONNECTIONS);
-    last.tally.counts.aborted = u64::from(CONNECTIONS);
-    assert_eq!(one(last).idle, Some(0.0));
+fn the_connections_of_a_run_are_idle_by_time_and_not_by_attempts() {
+    let (busy, mut hung) = (second(0.2, 0.1), second(1.0, 0.1));
+    hung.tally.counts = Counts::default();
+    let limits = Limits::of(signs(&[busy, hung], &load(), 1));
+    assert!((limits.idle().unwrap() - 0.4).abs() < 1e-9, "{:?}", limits.idle());
 }
 
 fn run(seconds: &[(u64, LimitedBy)]) -> Limits {
@@ -153,7 +146,13 @@ fn run(seconds: &[(u64, LimitedBy)]) -> Limits {
             LimitedBy::Server => (0.5, 0.0),
             _ => (0.5, 0.5),
         };
-        Signs { attempts: *attempts, busy: Some(busy), idle: Some(idle), ..Signs::default() }
+        Signs {
+            attempts: *attempts,
+            asked: true,
+            busy: Some(busy),
+            idle: Some(idle),
+            ..Signs::default()
+        }
     }))
 }
 

@@ -106,6 +106,10 @@ pub struct Tally {
     /// connection free for it until the generator turned to it. Open loop only.
     #[serde(default, skip_serializing_if = "Histogram::is_empty")]
     pub dispatch: Histogram,
+    /// Time in flight of all attempts in the span, those included that began before
+    /// it or ended after it, in microseconds.
+    #[serde(default)]
+    pub in_flight_us: u64,
     /// CPU time of the generator threads, in microseconds.
     pub generator_cpu_us: u64,
     /// Time generator threads waited for a processor, in microseconds.
@@ -151,6 +155,7 @@ impl Tally {
         self.begun += other.begun;
         self.lateness.merge(&other.lateness);
         self.dispatch.merge(&other.dispatch);
+        self.in_flight_us += other.in_flight_us;
         self.generator_cpu_us += other.generator_cpu_us;
         self.generator_wait_us += other.generator_wait_us;
     }

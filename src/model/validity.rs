@@ -63,9 +63,7 @@ pub(crate) fn validity(
     } else {
         Limits::all(judged().map(|(_, limits)| limits)).limited_by()
     };
-    let average = |sign: fn(&Signs) -> Option<f64>| {
-        limits.iter().filter_map(|limits| limits.average(sign)).reduce(f64::max)
-    };
+    let most = |ratio: fn(&Limits) -> Option<f64>| limits.iter().filter_map(ratio).reduce(f64::max);
     let highest = |ratio: fn(&TrialResult) -> Option<f64>| {
         result.trials.iter().filter_map(ratio).reduce(f64::max)
     };
@@ -75,8 +73,8 @@ pub(crate) fn validity(
         limited_by,
         generator_cpu_ratio: highest(|trial| trial.generator_cpu_ratio),
         generator_wait_ratio: highest(|trial| trial.generator_wait_ratio),
-        generator_busy_ratio: average(|signs| signs.busy),
-        connections_idle_ratio: average(|signs| signs.idle),
+        generator_busy_ratio: most(|limits| limits.average(|signs| signs.busy)),
+        connections_idle_ratio: most(Limits::idle),
         reconciled: reconciled.reconciled,
     }
 }

@@ -221,7 +221,7 @@ impl Talk {
             let (outcome, reason) = (failure.outcome, &*failure.reason);
             recorder.failed(self.endpoint, outcome, reason, attempt.start, now);
         } else {
-            recorder.warmed_up(failure.outcome);
+            recorder.warmed_up(failure.outcome, now);
         }
         self.forget();
     }
@@ -237,7 +237,7 @@ pub(super) fn settle(
     first: impl FnOnce() -> FirstResponse,
 ) {
     if !measured {
-        recorder.warmed_up(Outcome::Ok);
+        recorder.warmed_up(Outcome::Ok, exchange.done);
         return;
     }
     if recorder.wants_first_response() {

@@ -2,6 +2,7 @@
 //! threads by the coordinator. It knows neither sockets nor HTTP.
 
 mod cpu;
+mod in_flight;
 mod merge;
 mod recorder;
 mod second;

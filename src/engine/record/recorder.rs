@@ -5,6 +5,7 @@ mod open_loop;
 
 use super::Row;
 use super::cpu::CpuMeter;
+use super::in_flight::InFlight;
 use super::second::Second;
 use crate::clock::Nanos;
 use crate::driver::{Report, Reporter};
@@ -70,6 +71,7 @@ pub(crate) struct Recorder {
     second_start: Nanos,
     second_end: Nanos,
     current: Box<Second>,
+    in_flight: InFlight,
     cpu: CpuMeter,
     cpu_started: bool,
     last_event: Nanos,
@@ -94,6 +96,7 @@ impl Recorder {
             second_start: 0,
             second_end: 0,
             current: Second::new(0),
+            in_flight: InFlight::default(),
             cpu: CpuMeter::of_this_thread(),
             cpu_started: false,
             last_event: 0,
@@ -110,6 +113,7 @@ impl Recorder {
         self.window = Some(window);
         self.second_start = window.start;
         self.second_end = window.start + SECOND;
+        self.in_flight.close(window.start, self.second_end.min(window.end));
         self.last_event = window.start;
         self.last_complete = window.start;
         self.advance(now);
@@ -184,6 +188,13 @@ impl Recorder {
         }
     }
 
+    /// An attempt of a closed loop begins, measured or not.
+    #[inline]
+    pub(crate) fn begins(&mut self, now: Nanos) {
+        self.roll_to(now.min(self.window_end()));
+        self.in_flight.began(now);
+    }
+
     /// A measured attempt ended well.
     #[inline]
     pub(crate) fn complete(&mut self, exchange: &Exchange) {
@@ -191,6 +202,7 @@ impl Recorder {
             *exchange;
         self.end.endpoints[endpoint as usize].ok += 1;
         self.roll_to(done);
+        self.in_flight.ended(done);
         self.last_event = self.last_event.max(done);
         self.last_complete = self.last_complete.max(done);
         let second = &mut *self.current;
@@ -256,6 +268,7 @@ impl Recorder {
     ) {
         self.end.endpoints[endpoint as usize].failures += 1;
         self.roll_to(end.min(self.window_end()));
+        self.in_flight.ended(end);
         self.last_event = self.last_event.max(end);
         self.current.tally.counts.add(outcome);
         let lasted = match outcome {
@@ -276,8 +289,9 @@ impl Recorder {
         *self.end.reasons.entry(reason.to_owned()).or_default() += times;
     }
 
-    /// An attempt of the warm-up ended.
-    pub(crate) fn warmed_up(&mut self, outcome: Outcome) {
+    /// An attempt of the warm-up ended at `now`.
+    pub(crate) fn warmed_up(&mut self, outcome: Outcome, now: Nanos) {
+        self.in_flight.ended(now);
         self.end.warmup.add(outcome);
     }
 
@@ -340,8 +354,11 @@ impl Recorder {
         second.tally.span_us = (span + 500) / 1000;
         second.tally.generator_busiest_us = lap.busy_us(second.tally.span_us);
         second.open = self.open.get();
+        let end = self.second_start + span;
         self.second_start += SECOND;
         self.second_end += SECOND;
+        let until = self.second_end.min(self.window_end());
+        second.tally.in_flight_us = self.in_flight.close(end, until) / 1000;
         self.reporter.report(Report::Second(second));
     }
 
@@ -358,3 +375,6 @@ impl Recorder {
         });
     }
 }
+
+#[cfg(test)]
+mod tests;

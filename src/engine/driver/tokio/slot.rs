@@ -205,6 +205,8 @@ impl Slot {
             local.recorder.borrow_mut().begun(measured, intended, free, now);
         } else if now >= window.end || (measured && !local.budget.take()) {
             return false;
+        } else {
+            local.recorder.borrow_mut().begins(now);
         }
         self.talk.begin(start, now, deadline, measured);
         local.slots.take_off(self.index, measured, deadline);

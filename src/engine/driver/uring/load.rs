@@ -250,6 +250,7 @@ impl Load {
         if measured && !self.budget.take() {
             return false;
         }
+        self.recorder.begins(now);
         let deadline = now.saturating_add(self.timeout);
         self.slots[index].talk.begin(now, now, deadline, measured);
         self.deadlines[index] = deadline;

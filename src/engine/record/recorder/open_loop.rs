@@ -20,11 +20,11 @@ impl Recorder {
     /// A request is begun at `now`, on a connection that is free since `free`.
     #[inline]
     pub(crate) fn begun(&mut self, measured: bool, intended: Nanos, free: Nanos, now: Nanos) {
+        self.begins(now);
         if !measured {
             return;
         }
         let window_end = self.window_end();
-        self.roll_to(now.min(window_end));
         let tally = &mut self.current.tally;
         let over = self.schedule_over.unwrap_or(window_end);
         tally.begun += u64::from(now < window_end && now < over.saturating_add(IN_TIME));
@@ -58,12 +58,12 @@ impl Recorder {
         );
         self.dropped(outwaited, &format!("no connection free within {limit}"));
         let Losses { crowded_out, outwaited, left_over: warmup_left_over } = news.warmup;
-        (0..crowded_out + outwaited).for_each(|_| self.warmed_up(Outcome::Dropped));
+        (0..crowded_out + outwaited).for_each(|_| self.end.warmup.add(Outcome::Dropped));
         if stopped {
             return self.abort(left_over, warmup_left_over);
         }
         self.dropped(left_over, "no connection free before the run was over");
-        (0..warmup_left_over).for_each(|_| self.warmed_up(Outcome::Dropped));
+        (0..warmup_left_over).for_each(|_| self.end.warmup.add(Outcome::Dropped));
     }
 
     /// Requests that were never sent. Nobody knows how long their users would

@@ -278,9 +278,27 @@ pub(crate) fn load_until(plan: &Plan, stop: &Stop, seen: &mut dyn FnMut(&Progres
     };
     assert!(name.is_none_or(|name| measured.end.driver == name), "{}", measured.end.driver);
     check(&measured);
+    check_in_flight(&measured, plan);
     let limit = plan.timeout.as_micros() as u64;
     assert!(measured.total.latency.max_us().is_none_or(|max| max <= limit), "ok, yet too late");
     measured
+}
+
+/// Time in flight is that of the attempts, and never more than users have.
+fn check_in_flight(measured: &Measured, plan: &Plan) {
+    let users = u64::from(plan.connections) * u64::from(plan.streams);
+    for Tally { in_flight_us, span_us, .. } in measured.seconds.iter().map(|s| &s.tally) {
+        assert!(*in_flight_us <= users * (span_us + 1), "{in_flight_us} us in {span_us} us");
+    }
+    let Tally { counts, in_flight_us, latency, .. } = &measured.total;
+    // Of the others nobody knows when they ended.
+    if plan.rate.is_none() && counts.issued == counts.ok {
+        let rounding = counts.ok + measured.seconds.len() as u64 * u64::from(plan.threads);
+        let least = latency.sum_us().saturating_sub(rounding);
+        let most = latency.sum_us() + rounding;
+        assert!(*in_flight_us >= least, "{in_flight_us} < {least}");
+        assert!(!plan.warmup.is_zero() || *in_flight_us <= most, "{in_flight_us} > {most}");
+    }
 }
 
 fn check(measured: &Measured) {

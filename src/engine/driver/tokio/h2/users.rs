@@ -257,7 +257,7 @@ impl Users {
             let (outcome, reason) = (failure.outcome, &*failure.reason);
             recorder.failed(user.endpoint, outcome, reason, user.start, now);
         } else {
-            recorder.warmed_up(failure.outcome);
+            recorder.warmed_up(failure.outcome, now);
         }
         drop(recorder);
         self.rest(index);
@@ -283,6 +283,7 @@ impl Users {
             self.idle.pop();
             let deadline = now.saturating_add(self.local.timeout);
             self.local.slots.take_off(self.slot_of(index), measured, deadline);
+            self.local.recorder.borrow_mut().begins(now);
             let user = &mut self.users[index];
             (user.start, user.deadline, user.measured) = (now, deadline, measured);
             user.endpoint = self.endpoint;
