@@ -135,8 +135,8 @@ pub(crate) struct LoadArgs {
     /// How a rate's requests lie in time: constant or poisson [default: constant]
     #[arg(long, env = "BENCHD_ARRIVALS", value_name = "HOW")]
     pub(crate) arrivals: Option<String>,
-    /// Requests of a rate that may wait for a free connection, before further ones
-    /// are dropped [default: what comes due within --timeout]
+    /// Requests of a rate that may wait for a free connection or stream, before
+    /// further ones are dropped [default: what comes due within --timeout]
     #[arg(long, env = "BENCHD_MAX_QUEUED", value_name = "N", value_parser = number)]
     pub(crate) max_queued: Option<Number>,
     /// Open a connection for each request

@@ -199,9 +199,6 @@ pub enum PlanError {
     /// The rate is no number of requests per second.
     #[error("{0} is no rate: requests per second are more than 0 and at most 1e9")]
     Rate(f64),
-    /// HTTP/2 is spoken in closed loops only.
-    #[error("HTTP/2 takes no rate in this version")]
-    Http2Rate,
     /// The time limit of a request is zero.
     #[error("the timeout must be longer than zero")]
     NoTime,
@@ -318,9 +315,6 @@ impl Plan {
         let senseless = |rate: &f64| !(*rate > 0.0 && *rate <= 1e9);
         if let Some(rate) = self.rate.map(|rate| rate.per_second).filter(senseless) {
             return Err(PlanError::Rate(rate));
-        }
-        if self.rate.is_some() && self.is_http2() {
-            return Err(PlanError::Http2Rate);
         }
         if self.timeout.is_zero() {
             return Err(PlanError::NoTime);

@@ -1,6 +1,6 @@
 //! Whether an open loop kept the rate it was asked for, and who held it back.
 
-use crate::result::RunResult;
+use crate::result::{LoadResult, RunResult};
 use crate::verdict::LimitedBy;
 use crate::{Counts, Tally};
 
@@ -65,8 +65,8 @@ impl RateKept {
                 .to_owned()
         } else {
             format!(
-                ": all {} connections were waiting for answers; ask for a lower rate, or give more connections",
-                result.load.connections
+                ": all {} were waiting for answers; ask for a lower rate, or give more connections",
+                taken(&result.load)
             )
         };
         Some(format!(
@@ -75,6 +75,14 @@ impl RateKept {
             floor_to_tenth(self.achieved_ratio * 100.0),
             dropped(&result.counts)
         ))
+    }
+}
+
+/// What requests wait for.
+fn taken(load: &LoadResult) -> String {
+    match (load.connections, load.streams_achieved) {
+        (connections, 0 | 1) => format!("{connections} connections"),
+        (connections, streams) => format!("{streams} streams of all {connections} connections"),
     }
 }
 
@@ -94,6 +102,7 @@ fn floor_to_tenth(percent: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use crate::assemble::tests::{judge, recording, second, tally};
+    use crate::result::LoadResult;
     use crate::verdict::LimitedBy;
     use crate::{JobSpec, Outcome, RunResult, Tally, TrialRecording, Verdict};
     use serde_json::json;
@@ -144,6 +153,12 @@ mod tests {
         let reason = &result.validity.reasons[0];
         assert!(reason.contains("at 100 requests per second, 98.5 % was sent"), "{reason}");
         assert!(reason.contains("all 4 connections"), "{reason}");
+    }
+
+    #[test]
+    fn what_requests_wait_for_with_http2_are_streams() {
+        let load = LoadResult { connections: 2, streams_achieved: 3, ..LoadResult::default() };
+        assert_eq!(super::taken(&load), "3 streams of all 2 connections");
     }
 
     #[test]

@@ -181,8 +181,8 @@ pub struct LoadSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = json!(null))]
     pub arrivals: Option<Arrivals>,
-    /// How many requests of an open loop may wait for a connection; further ones
-    /// are `dropped`. When not given, as many as come due within `timeout`, at
+    /// How many requests of an open loop may wait for a connection (HTTP/2: for a
+    /// stream); further ones are `dropped`. When not given, as many as come due within `timeout`, at
     /// most 1,000,000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(maximum = 10_000_000, example = json!(null))]

@@ -222,11 +222,6 @@ fn load(value: Option<&Value>, errors: &mut Errors) -> LoadSpec {
 /// What only HTTP/2 has, and what it has not.
 fn check_streams(load: &LoadSpec, errors: &mut Errors) {
     let http2 = load.protocol == Protocol::H2;
-    if http2 && load.rate.is_some() {
-        let why = "stands beside load.protocol \"h2\", which takes closed loops only in this version: \
-                   leave it out, or speak \"http1\"";
-        errors.add("/load/rate", why);
-    }
     if load.streams > 1 && !http2 {
         errors.add(
             "/load/streams",

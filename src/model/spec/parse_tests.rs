@@ -183,13 +183,14 @@ fn streams_take_http2_and_http2_takes_kept_connections() {
     let spec = load(json!({"protocol": "h2", "streams": 10, "connections": 3})).unwrap();
     assert_eq!((spec.load.protocol, spec.load.streams), (Protocol::H2, 10));
     assert_eq!(load(json!({})).unwrap().load.streams, 1);
+    let at_a_rate = load(json!({"protocol": "h2", "streams": 10, "rate": 5})).unwrap().load;
+    assert_eq!((at_a_rate.model, at_a_rate.rate), (LoadModel::Open, Some(5.0)));
     for (wrong, pointer) in [
         (json!({"streams": 2}), "/load/streams"),
         (json!({"protocol": "h2", "streams": 0}), "/load/streams"),
         (json!({"protocol": "h2", "streams": 1001}), "/load/streams"),
         (json!({"protocol": "h2", "streams": 11, "connections": 100_000}), "/load/streams"),
         (json!({"protocol": "h2", "keepalive": false}), "/load/keepalive"),
-        (json!({"protocol": "h2", "rate": 5}), "/load/rate"),
     ] {
         let errors = load(wrong).unwrap_err();
         assert_eq!(errors.iter().map(|error| &error.pointer).collect::<Vec<_>>(), [pointer]);

@@ -80,8 +80,9 @@ impl Machine {
     fn open_loop(&self, shared: &Shared, thread: u32) -> io::Result<Option<OpenLoop>> {
         let prepared = &shared.prepared;
         let _context = self.runtime.enter();
-        let slots = prepared.connections_of(thread).len();
-        prepared.plan.rate.map(|_| OpenLoop::new(slots, shared.clock)).transpose()
+        let (connections, slots) =
+            (prepared.connections_of(thread).len(), prepared.slots_per_connection());
+        prepared.plan.rate.map(|_| OpenLoop::new(connections, slots, shared.clock)).transpose()
     }
 
     fn spawn_slots(&self, local: &Rc<Local>) {

@@ -1,5 +1,5 @@
-//! The open loop of one thread: which slots are free, which requests they are
-//! given, and when to wake up for the next one.
+//! The open loop of one thread: which connections have room for a request, which
+//! requests they are given, and when to wake up for the next one.
 
 use super::alarm::Alarm;
 use super::slots::Slots;
@@ -10,35 +10,41 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io;
 
-/// What a free slot is told.
-#[derive(Clone, Copy, Debug, Default)]
-enum Given {
-    /// To wait.
-    #[default]
-    Nothing,
-    /// To make the request that was intended to start then.
-    Request(Nanos),
-    /// That there are no more requests.
-    End,
-}
-
-/// What the slots of one thread do in an open loop. A free slot is in the queue
-/// of the free, or has been given something.
+/// What the connections of one thread do in an open loop: with HTTP/1 each has
+/// room for one request, with HTTP/2 for as many as it has free streams.
 #[derive(Debug)]
 pub(super) struct OpenLoop {
     claim: RefCell<Option<Claim>>,
-    /// Longest first, so that every connection gets its turn.
+    /// Connections with room, longest first, so that each gets its turn.
     free: RefCell<VecDeque<usize>>,
-    given: Vec<Cell<Given>>,
+    desks: Vec<Desk>,
+    /// The room of all of them.
+    room: Cell<usize>,
+    /// There are no more requests.
+    over: Cell<bool>,
+    /// Slots per connection; its first one wakes it.
+    stride: usize,
     alarm: Alarm,
 }
 
+/// One connection's part.
+#[derive(Debug, Default)]
+struct Desk {
+    /// Requests that it would take.
+    room: Cell<usize>,
+    /// Intended starts of those that it has been given and not yet begun.
+    given: RefCell<VecDeque<Nanos>>,
+}
+
 impl OpenLoop {
-    pub(super) fn new(slots: usize, clock: Clock) -> io::Result<Self> {
+    pub(super) fn new(connections: usize, stride: usize, clock: Clock) -> io::Result<Self> {
         Ok(Self {
             claim: RefCell::new(None),
-            free: RefCell::new(VecDeque::with_capacity(slots)),
-            given: (0..slots).map(|_| Cell::default()).collect(),
+            free: RefCell::new(VecDeque::with_capacity(connections)),
+            desks: (0..connections).map(|_| Desk::default()).collect(),
+            room: Cell::new(0),
+            over: Cell::new(false),
+            stride,
             alarm: Alarm::new(clock)?,
         })
     }
@@ -48,35 +54,44 @@ impl OpenLoop {
         self.claim.replace(claim);
     }
 
-    /// Slot `index` is free at `now`: tells it what to do at once, or lets it wait.
-    pub(super) fn release(
+    /// Connection `index` has `room` at `now`: tells what it is to do at once, or
+    /// lets it wait for what it will be given. One that begins a request by this
+    /// has no room until it says so again.
+    pub(super) fn offer(
         &self,
         index: usize,
+        room: usize,
         now: Nanos,
         recorder: &mut Recorder,
     ) -> Option<Turn> {
-        let mut claim = self.claim.borrow_mut();
+        let waits = self.set_room(index, room) > 0;
         let mut free = self.free.borrow_mut();
+        if room == 0 && waits {
+            free.retain(|other| *other != index);
+        }
+        if room == 0 || waits {
+            return None;
+        }
         if free.is_empty() {
-            match claim.as_mut()?.turn(now, 0, recorder) {
+            match self.claim.borrow_mut().as_mut()?.turn(now, 0, recorder) {
                 Turn::Wait(until) => self.alarm.set(until),
-                turn => return Some(turn),
+                turn => {
+                    self.set_room(index, 0);
+                    return Some(turn);
+                }
             }
         }
         free.push_back(index);
         None
     }
 
-    /// What the free slot `index` has been given meanwhile.
+    /// What connection `index` has been given meanwhile.
     pub(super) fn given(&self, index: usize) -> Option<Turn> {
-        match self.given[index].take() {
-            Given::Nothing => None,
-            Given::Request(intended) => Some(Turn::Begin(intended)),
-            Given::End => Some(Turn::Over),
-        }
+        let given = self.desks[index].given.borrow_mut().pop_front().map(Turn::Begin);
+        given.or_else(|| self.over.get().then_some(Turn::Over))
     }
 
-    /// Gives the free slots what is due at `now`.
+    /// Gives the connections with room what is due at `now`.
     #[inline]
     pub(super) fn dispatch(&self, now: Nanos, slots: &Slots, recorder: &RefCell<Recorder>) {
         let due = |claim: &Claim| claim.ahead().is_some_and(|ahead| ahead <= now);
@@ -90,27 +105,39 @@ impl OpenLoop {
         let Some(claim) = claim.as_mut() else { return };
         let mut free = self.free.borrow_mut();
         while let Some(index) = free.front().copied() {
-            match claim.turn(now, free.len(), recorder) {
+            match claim.turn(now, self.room.get(), recorder) {
                 Turn::Begin(intended) => {
                     free.pop_front();
-                    self.given[index].set(Given::Request(intended));
-                    slots.wake(index);
+                    let desk = &self.desks[index];
+                    desk.given.borrow_mut().push_back(intended);
+                    if self.set_room(index, desk.room.get() - 1) > 1 {
+                        free.push_back(index);
+                    }
+                    slots.wake(index * self.stride);
                 }
                 Turn::Wait(until) => return self.alarm.set(until),
                 Turn::Over => {
+                    self.over.set(true);
                     for index in free.drain(..) {
-                        self.given[index].set(Given::End);
-                        slots.wake(index);
+                        self.set_room(index, 0);
+                        slots.wake(index * self.stride);
                     }
                 }
             }
         }
     }
 
-    /// Counts what is lost while all slots are taken.
+    /// The room that it had before.
+    fn set_room(&self, index: usize, room: usize) -> usize {
+        let before = self.desks[index].room.replace(room);
+        self.room.set(self.room.get() - before + room);
+        before
+    }
+
+    /// Counts what is lost while no connection has room.
     pub(super) fn settle(&self, now: Nanos, recorder: &mut Recorder) {
         if let Some(claim) = self.claim.borrow().as_ref().filter(|claim| claim.ahead().is_none()) {
-            claim.settle(now, self.free.borrow().len(), recorder);
+            claim.settle(now, self.room.get(), recorder);
         }
     }
 
@@ -121,10 +148,7 @@ impl OpenLoop {
 
     /// Counts what is never begun.
     pub(super) fn close(&self, now: Nanos, recorder: &mut Recorder) {
-        let given = self.given.iter().filter_map(|given| match given.take() {
-            Given::Request(intended) => Some(intended),
-            _ => None,
-        });
+        let given = self.desks.iter().flat_map(|desk| desk.given.take());
         if let Some(claim) = self.claim.borrow_mut().as_mut() {
             claim.close(now, given, recorder);
         }

@@ -156,7 +156,7 @@ impl Slot {
         let open_loop = local.open_loop.as_ref()?;
         local.slots.disarm(self.index);
         local.dispatch(free);
-        let mut turn = open_loop.release(self.index, free, &mut local.recorder.borrow_mut());
+        let mut turn = open_loop.offer(self.index, 1, free, &mut local.recorder.borrow_mut());
         let turn = poll_fn(|_| match turn.take().or_else(|| open_loop.given(self.index)) {
             Some(turn) => Poll::Ready(turn),
             None => Poll::Pending,

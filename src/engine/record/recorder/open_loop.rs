@@ -51,18 +51,16 @@ impl Recorder {
         let plan = &self.shared.prepared.plan;
         let most = plan.rate.map_or(0, |rate| rate.max_queued);
         let limit = Span::from(plan.timeout);
+        let taken = if plan.is_http2() { "stream" } else { "connection" };
         let Losses { crowded_out, outwaited, left_over } = news.measured;
-        self.dropped(
-            crowded_out,
-            &format!("no connection free, and {most} requests waiting for one"),
-        );
-        self.dropped(outwaited, &format!("no connection free within {limit}"));
+        self.dropped(crowded_out, &format!("no {taken} free, and {most} requests waiting for one"));
+        self.dropped(outwaited, &format!("no {taken} free within {limit}"));
         let Losses { crowded_out, outwaited, left_over: warmup_left_over } = news.warmup;
         (0..crowded_out + outwaited).for_each(|_| self.end.warmup.add(Outcome::Dropped));
         if stopped {
             return self.abort(left_over, warmup_left_over);
         }
-        self.dropped(left_over, "no connection free before the run was over");
+        self.dropped(left_over, &format!("no {taken} free before the run was over"));
         (0..warmup_left_over).for_each(|_| self.end.warmup.add(Outcome::Dropped));
     }
 

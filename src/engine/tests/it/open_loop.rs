@@ -12,17 +12,17 @@ use std::time::{Duration, Instant};
 const HELLO: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 const MS: Duration = Duration::from_millis(1);
 
-fn at(plan: &mut Plan, per_second: f64) -> &mut Rate {
+pub(crate) fn at(plan: &mut Plan, per_second: f64) -> &mut Rate {
     let arrivals = Arrivals::Constant;
     plan.rate.insert(Rate { per_second, arrivals, max_queued: 1_000_000, seed: 1 })
 }
 
-fn by_time(plan: &mut Plan, length: Duration) {
+pub(crate) fn by_time(plan: &mut Plan, length: Duration) {
     (plan.requests, plan.duration) = (None, Some(length));
 }
 
 /// What must hold after every run at a rate.
-fn check(run: &Measured) {
+pub(crate) fn check(run: &Measured) {
     let total = &run.total;
     let unsent =
         [Outcome::Dropped, Outcome::Connect, Outcome::Local, Outcome::Tls, Outcome::Timeout];

@@ -1,8 +1,9 @@
-//! The closed-loop users of one connection slot: each makes one attempt after
-//! the other, all of them on one HTTP/2 connection. When the server gives that
+//! The users of one connection slot: each makes one attempt after the other, all of
+//! them on one HTTP/2 connection. When the server gives that
 //! connection up, the attempts it has taken are ended on it while the next ones
 //! go out on a new one.
 
+mod open_loop;
 mod sessions;
 
 use super::super::local::Local;
@@ -54,6 +55,8 @@ pub(super) struct Users {
     backing_off: bool,
     /// There is no attempt left to make.
     exhausted: bool,
+    /// In an open loop: since when there is room for one more attempt.
+    free: Option<Nanos>,
     /// The limit on streams that the result tells of.
     told_limit: usize,
     /// Most streams in flight on one session.
@@ -78,7 +81,9 @@ impl Users {
         let (slot, streams) = (index * stride, stride - 1);
         let signal = Signal::new(task, streams);
         let timer = signal.timer_waker();
-        for slot in slot..slot + stride {
+        // Every turn looks at what concerns the connection itself.
+        local.slots.enter(slot, &Context::from_waker(task));
+        for slot in slot + 1..slot + stride {
             local.slots.enter(slot, &Context::from_waker(&timer));
         }
         let user = |stream| User {
@@ -103,6 +108,7 @@ impl Users {
             refusals: 0,
             backing_off: false,
             exhausted: false,
+            free: None,
             told_limit: streams,
             most_streams: 0,
             waker: signal.connection_waker(),
@@ -156,17 +162,20 @@ impl Users {
         }
         self.draining.retain(|session| session.streams > 0);
         let now = self.local.now();
-        self.begin_attempts(now);
+        if self.backing_off {
+            self.end_pause(now);
+        }
+        if self.local.open_loop.is_some() {
+            self.begin_due(now);
+        } else {
+            self.begin_attempts(now);
+        }
         self.send_waiting(now);
     }
 
-    /// Ends attempts whose time has passed, and pauses.
+    /// Ends attempts whose time has passed.
     fn look_at_time(&mut self) {
         let now = self.local.now();
-        let over = self.local.window().is_some_and(|window| now >= window.end);
-        if self.backing_off && (over || self.local.slots.passed(self.slot)) {
-            self.backing_off = false;
-        }
         for user in 0..self.users.len() {
             if self.local.slots.passed(self.slot_of(user)) && self.is_busy(user) {
                 self.give_up(user, now);
@@ -247,7 +256,7 @@ impl Users {
             tls: stream.seen.tls.borrow().clone(),
         });
         drop(recorder);
-        self.rest(index);
+        self.rest(index, done);
     }
 
     fn fail(&mut self, index: usize, failure: &Failure, now: Nanos) {
@@ -260,12 +269,13 @@ impl Users {
             recorder.warmed_up(failure.outcome, now);
         }
         drop(recorder);
-        self.rest(index);
+        self.rest(index, now);
     }
 
-    fn rest(&mut self, index: usize) {
+    fn rest(&mut self, index: usize, now: Nanos) {
         self.local.slots.land(self.slot_of(index));
         self.idle.push(index);
+        self.free.get_or_insert(now);
     }
 
     /// Begins as many attempts as there are users for them and streams.
@@ -273,37 +283,41 @@ impl Users {
     fn begin_attempts(&mut self, now: Nanos) {
         let Some(window) = self.local.window() else { return };
         self.exhausted |= now >= window.end;
-        while !self.exhausted && !self.backing_off && self.has_room() {
-            let Some(&index) = self.idle.last() else { return };
+        while !self.exhausted && !self.backing_off && self.room() > 0 {
             let measured = now >= window.start;
             if measured && !self.local.budget.take() {
                 self.exhausted = true;
                 return;
             }
-            self.idle.pop();
-            let deadline = now.saturating_add(self.local.timeout);
-            self.local.slots.take_off(self.slot_of(index), measured, deadline);
             self.local.recorder.borrow_mut().begins(now);
-            let user = &mut self.users[index];
-            (user.start, user.deadline, user.measured) = (now, deadline, measured);
-            user.endpoint = self.endpoint;
-            self.waiting.push_back(index);
+            self.begin(now, measured);
         }
     }
 
-    /// True unless one more attempt would have to wait for a stream. Where the
-    /// server allows none at all, one attempt waits, and tells.
+    /// Begins an attempt that counts from `start`; there is room for it.
     #[inline]
-    fn has_room(&mut self) -> bool {
-        let Some(session) = &self.session else { return true };
+    fn begin(&mut self, start: Nanos, measured: bool) {
+        let index = self.idle.pop().expect("there is no more room than users for it");
+        let deadline = start.saturating_add(self.local.timeout);
+        self.local.slots.take_off(self.slot_of(index), measured, deadline);
+        let user = &mut self.users[index];
+        (user.start, user.deadline, user.measured) = (start, deadline, measured);
+        user.endpoint = self.endpoint;
+        self.waiting.push_back(index);
+    }
+
+    /// So many more attempts would not have to wait for a stream. Where the server
+    /// allows none at all, one attempt waits, and tells.
+    #[inline]
+    fn room(&mut self) -> usize {
+        let idle = self.idle.len();
+        let Some(session) = &self.session else { return idle };
         let limit = session.limit;
-        if session.streams + self.waiting.len() < limit.max(1) {
-            return true;
-        }
-        if limit < self.told_limit && !self.idle.is_empty() {
+        let room = limit.max(1).saturating_sub(session.streams + self.waiting.len());
+        if room == 0 && limit < self.told_limit && idle > 0 {
             self.tell_limit(limit);
         }
-        false
+        room.min(idle)
     }
 
     #[cold]
@@ -346,8 +360,11 @@ impl Users {
         {
             let stream = Stream::open(session, request, now)?;
             self.waiting.pop_front();
-            self.users[index].endpoint = session.endpoint;
-            self.users[index].stream = Some(stream);
+            let user = &mut self.users[index];
+            (user.endpoint, user.stream) = (session.endpoint, Some(stream));
+            if local.open_loop.is_some() {
+                local.recorder.borrow_mut().sent_late(user.measured, user.start, now);
+            }
             self.signal.mark_connection();
             if !request.body.is_empty() {
                 self.signal.mark_stream(index);

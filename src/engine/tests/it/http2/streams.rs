@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// A server that allows `limit` streams and answers in bursts: all requests
 /// that are in flight when there are `burst` of them.
-fn bursts(limit: u32, burst: usize, most: Arc<AtomicUsize>) -> Server {
+pub(super) fn bursts(limit: u32, burst: usize, most: Arc<AtomicUsize>) -> Server {
     Server::start(move |peer| {
         let Some(mut http2) = Http2::greet(peer, &[(MAX_CONCURRENT_STREAMS, limit)]) else {
             return;

@@ -5,6 +5,7 @@ use super::super::failure::{Progress, of_end, of_stream};
 use super::super::session::{Session, open};
 use super::super::stream::Stream;
 use super::{Opening, Users};
+use crate::clock::Nanos;
 use crate::driver::failure::Failure;
 use crate::driver::pace::back_off;
 use benchd_model::Outcome;
@@ -49,6 +50,13 @@ impl Users {
         }
     }
 
+    pub(super) fn end_pause(&mut self, now: Nanos) {
+        let over = self.local.window().is_some_and(|window| now >= window.end);
+        if over || self.local.slots.passed(self.slot) {
+            self.backing_off = false;
+        }
+    }
+
     pub(super) fn take_opened(&mut self, opened: Result<Session, Failure>, late: bool) {
         match opened {
             Ok(session) => {
@@ -72,9 +80,13 @@ impl Users {
             self.users[user].endpoint = self.endpoint;
             self.fail(user, failure, now);
         }
-        if failure.no_room && measured && self.local.open.get() > 0 {
+        // Whoever is to begin now may have been passed already.
+        self.signal.mark_connection();
+        if failure.no_room && measured && self.local.open.get() as usize > self.draining.len() {
             // Others are in, and there is no room for these.
             self.exhausted = true;
+        } else if self.local.open_loop.is_some() {
+            // The schedule sets the pace, whatever the answers are.
         } else if matches!(failure.outcome, Outcome::Connect | Outcome::Local) {
             let pause = back_off(self.refusals, self.local.connections);
             self.refusals += 1;
