@@ -1,6 +1,7 @@
 //! From recordings to a result with its verdict. Pure: the same recordings
 //! always give the same result, whoever asks and whenever.
 
+use crate::arms::{self, Ask};
 use crate::criteria::{Criterion, CriterionOutcome, CriterionStatus, six_digits};
 use crate::environment::{Environment, HostSnapshot};
 use crate::metrics::Figures;
@@ -12,6 +13,7 @@ use crate::result::{
 };
 use crate::seconds::{merged, share, threads, threads_at_most};
 use crate::spec::{DEFAULT_CRITERION, LoadModel, Protocol};
+use crate::statistics::{Arm, Decision};
 use crate::validity::{SHORTEST_JUDGED_S, is_judged, remarks, validity};
 use crate::verdict::Validity;
 use crate::{
@@ -39,11 +41,32 @@ pub struct Evidence<'a> {
     pub host: HostSnapshot,
     /// True when generator and target share one machine.
     pub same_host: bool,
+    /// What A against A showed for the compared metric, this target and
+    /// [`environment`], in percent.
+    pub noise_floor_pct: Option<f64>,
 }
 
-/// Makes the result.
+/// Makes the result. That of a job that compares is its candidate's, with the
+/// comparison.
 #[must_use]
 pub fn assemble(evidence: &Evidence<'_>) -> RunResult {
+    let Some(ask) = Ask::of(evidence) else { return alone(evidence) };
+    let (spec, recordings) = (evidence.spec.arm(Arm::B), arms::of_arm(evidence, Arm::B));
+    let mut result = alone(&Evidence { spec: &spec, recordings: &recordings, ..evidence.clone() });
+    result.comparison = arms::paired(evidence, &ask);
+    result.verdict = verdict(&result);
+    result.summary = summary(&result, &total(&recordings));
+    result
+}
+
+/// Where the job was measured, as its result will say.
+#[must_use]
+pub fn environment(evidence: &Evidence<'_>) -> Environment {
+    let software = software(evidence.recordings);
+    Environment::new(evidence.host.clone(), software, evidence.same_host)
+}
+
+fn alone(evidence: &Evidence<'_>) -> RunResult {
     let spec = evidence.spec;
     let trials = by_trial(evidence.recordings);
     let tally = total(evidence.recordings);
@@ -84,10 +107,6 @@ fn figures(evidence: &Evidence<'_>, trials: &Trials<'_>, tally: &Tally) -> RunRe
     let spec = evidence.spec;
     let ends = || evidence.recordings.iter().filter_map(|r| r.end.as_ref());
     let first = ends().find_map(|end| end.first_response.clone());
-    let software = first
-        .as_ref()
-        .and_then(|response| response.software.clone())
-        .or_else(|| reconcile::software(evidence.recordings));
     let mut failure_reasons: BTreeMap<String, u64> = BTreeMap::new();
     let mut warmup = Counts::default();
     for end in ends() {
@@ -102,6 +121,7 @@ fn figures(evidence: &Evidence<'_>, trials: &Trials<'_>, tally: &Tally) -> RunRe
         summary: String::new(),
         validity: Validity::default(),
         criteria: Vec::new(),
+        comparison: None,
         load: load_result(spec, trials),
         counts: tally.counts,
         warmup,
@@ -130,17 +150,24 @@ fn figures(evidence: &Evidence<'_>, trials: &Trials<'_>, tally: &Tally) -> RunRe
         dispatch_ms: tally.dispatch.summary(),
         ended: ended(trials, spec.trials, evidence.state),
         server: ServerResult {
-            software: software.clone(),
+            software: software(evidence.recordings),
             document_bytes: first.as_ref().map(|response| response.document_bytes),
             tls: first.and_then(|response| response.tls),
             stub_status: reconcile::stub_status(evidence.recordings),
         },
         kernel: kernel(evidence.recordings),
-        environment: Environment::new(evidence.host.clone(), software, evidence.same_host),
+        environment: environment(evidence),
         notes: Vec::new(),
         trials: trials.iter().map(|generators| trial_result(generators, spec)).collect(),
         links: BTreeMap::new(),
     }
+}
+
+/// What the server calls itself, in its first good response or on its status page.
+fn software(recordings: &[TrialRecording]) -> Option<String> {
+    let mut ends = recordings.iter().filter_map(|r| r.end.as_ref());
+    let first = ends.find_map(|end| end.first_response.as_ref());
+    first.and_then(|response| response.software.clone()).or_else(|| reconcile::software(recordings))
 }
 
 /// What the kernel counted over the trials, their beginnings included.
@@ -348,11 +375,15 @@ fn judge_criteria(
 
 fn verdict(result: &RunResult) -> Verdict {
     let any = |status| result.criteria.iter().any(|criterion| criterion.status == status);
+    let decided = |decision| result.comparison.as_ref().is_some_and(|c| c.decision == decision);
     if !result.validity.valid {
         Verdict::Invalid
-    } else if any(CriterionStatus::Fail) {
+    } else if any(CriterionStatus::Fail) || decided(Decision::Regression) {
         Verdict::Fail
-    } else if any(CriterionStatus::NoData) || result.counts.ok == 0 {
+    } else if any(CriterionStatus::NoData)
+        || decided(Decision::Inconclusive)
+        || result.counts.ok == 0
+    {
         Verdict::Inconclusive
     } else {
         Verdict::Pass
@@ -360,12 +391,19 @@ fn verdict(result: &RunResult) -> Verdict {
 }
 
 fn summary(result: &RunResult, tally: &Tally) -> String {
-    let lead = match result.verdict {
-        Verdict::Invalid => Some(result.validity.reasons.join("; ")),
-        Verdict::Fail => Some(criteria_in_words(result, CriterionStatus::Fail)),
-        Verdict::Inconclusive => Some(criteria_in_words(result, CriterionStatus::NoData)),
-        Verdict::Pass => None,
+    let mut why = match result.verdict {
+        Verdict::Invalid => result.validity.reasons.clone(),
+        Verdict::Fail => criteria_in_words(result, CriterionStatus::Fail),
+        Verdict::Inconclusive => criteria_in_words(result, CriterionStatus::NoData),
+        Verdict::Pass => Vec::new(),
     };
+    if let Some(comparison) = &result.comparison {
+        why.push(comparison.summary.clone());
+        return format!("{}: {}", result.verdict, why.join("; "));
+    }
+    if why.is_empty() && result.verdict != Verdict::Pass {
+        why.push("there was no complete response".to_owned());
+    }
     let decided = result.counts.issued.saturating_sub(result.counts.aborted);
     let p99 = result.latency_ms.p99.map(|p| format!("p99 {p} ms, ")).unwrap_or_default();
     let figures = format!(
@@ -373,14 +411,14 @@ fn summary(result: &RunResult, tally: &Tally) -> String {
         result.goodput_rps,
         decided.saturating_sub(tally.good())
     );
-    match lead {
-        Some(lead) => format!("{}: {lead} ({figures})", result.verdict),
-        None => format!("{}: {figures}", result.verdict),
+    match &why[..] {
+        [] => format!("{}: {figures}", result.verdict),
+        why => format!("{}: {} ({figures})", result.verdict, why.join("; ")),
     }
 }
 
-fn criteria_in_words(result: &RunResult, status: CriterionStatus) -> String {
-    let words: Vec<String> = result
+fn criteria_in_words(result: &RunResult, status: CriterionStatus) -> Vec<String> {
+    result
         .criteria
         .iter()
         .filter(|criterion| criterion.status == status)
@@ -390,8 +428,7 @@ fn criteria_in_words(result: &RunResult, status: CriterionStatus) -> String {
             }
             None => format!("{} cannot be decided, {}", criterion.expression, why(criterion)),
         })
-        .collect();
-    if words.is_empty() { "there was no complete response".to_owned() } else { words.join("; ") }
+        .collect()
 }
 
 fn why(undecided: &CriterionOutcome) -> &'static str {

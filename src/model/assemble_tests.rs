@@ -88,7 +88,15 @@ pub(crate) fn judge_on(
     state: JobState,
 ) -> crate::RunResult {
     let job_id = JobId::new();
-    assemble(&Evidence { job_id, spec, state, recordings, host, same_host: true })
+    assemble(&Evidence {
+        job_id,
+        spec,
+        state,
+        recordings,
+        host,
+        same_host: true,
+        noise_floor_pct: None,
+    })
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! criteria, verdicts. The serialised types here *are* the documents the API
 //! speaks. This crate knows no I/O, no async runtime and no SQL.
 
+pub mod arms;
 pub mod assemble;
 pub mod criteria;
 pub mod environment;

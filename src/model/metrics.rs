@@ -138,6 +138,35 @@ pub fn catalogue() -> Vec<Metric> {
     scalars.chain(distributions).collect()
 }
 
+/// The metric of this name, any percentile included.
+///
+/// # Errors
+/// A sentence that names the nearest known one.
+pub fn metric(name: &str) -> Result<Metric, String> {
+    if let Some(Scalar { unit, better, meaning, .. }) = scalar(name) {
+        let (name, unit, meaning) = (name.to_owned(), (*unit).to_owned(), (*meaning).to_owned());
+        return Ok(Metric { name, unit, better: *better, meaning });
+    }
+    if let Some((Distribution { meaning, .. }, _)) = distribution(name) {
+        let (name, unit, better) = (name.to_owned(), "ms".to_owned(), Better::Lower);
+        return Ok(Metric { name, unit, better, meaning: (*meaning).to_owned() });
+    }
+    let hint = nearest(name).map_or_else(
+        || "GET /metrics-catalogue and `benchd metrics` list the known ones".to_owned(),
+        |near| format!("did you mean {near:?}?"),
+    );
+    Err(format!("unknown metric {name:?}; {hint}"))
+}
+
+/// The share of requests below a percentile of this name, 0 to 1; `None` for
+/// every other metric.
+pub(crate) fn quantile(name: &str) -> Option<f64> {
+    match distribution(name)?.1 {
+        Statistic::Percentile(p) => Some(p / 100.0),
+        _ => None,
+    }
+}
+
 /// True when criteria may name it.
 #[must_use]
 pub fn is_known(name: &str) -> bool {

@@ -4,6 +4,7 @@ use crate::criteria::CriterionOutcome;
 use crate::environment::Environment;
 use crate::histogram::LatencySummary;
 use crate::recording::{Bytes, Connections, EndReason};
+use crate::statistics::Comparison;
 use crate::verdict::Validity;
 use crate::{Counts, JobId, KernelCounts, Verdict};
 use serde::{Deserialize, Serialize};
@@ -24,6 +25,10 @@ pub struct RunResult {
     pub validity: Validity,
     /// Each criterion with what was observed.
     pub criteria: Vec<CriterionOutcome>,
+    /// The comparison that the job measured; all other figures are then those of
+    /// its candidate. Null when it compares nothing.
+    #[serde(default)]
+    pub comparison: Option<Comparison>,
     /// The load as it was made.
     pub load: LoadResult,
     /// Attempts by class: `issued = ok + failures + aborted`.

@@ -1,6 +1,7 @@
 //! What must not be shown: redaction of specs and URLs.
 
 use crate::JobSpec;
+use crate::spec::{RequestSpec, TargetSpec};
 use url::Url;
 
 /// What stands in place of a secret.
@@ -73,27 +74,40 @@ fn redact_body(body: &mut String) {
     }
 }
 
+fn redact_target(target: &mut TargetSpec) {
+    target.url = redact_url(&target.url);
+    target.stub_status = target.stub_status.as_deref().map(redact_url);
+}
+
+fn redact_request(request: &mut RequestSpec) {
+    for (name, value) in &mut request.headers {
+        if is_telling(name) {
+            REDACTED.clone_into(value);
+        }
+    }
+    let bytes = request.body_bytes();
+    if let Some(body) = &mut request.body {
+        redact_body(body);
+    }
+    if request.body_base64.is_some() {
+        let mut body = String::from_utf8_lossy(&bytes).into_owned();
+        redact_body(&mut body);
+        if body == REDACTED {
+            request.body_base64 = Some(body);
+        }
+    }
+}
+
 impl JobSpec {
     /// The spec as it may be shown.
     #[must_use]
     pub fn redacted(&self) -> Self {
         let mut shown = self.clone();
-        shown.target.url = redact_url(&shown.target.url);
-        shown.target.stub_status = shown.target.stub_status.as_deref().map(redact_url);
-        for (name, value) in &mut shown.request.headers {
-            if is_telling(name) {
-                REDACTED.clone_into(value);
-            }
-        }
-        if let Some(body) = &mut shown.request.body {
-            redact_body(body);
-        }
-        if shown.request.body_base64.is_some() {
-            let mut body = String::from_utf8_lossy(&self.request.body_bytes()).into_owned();
-            redact_body(&mut body);
-            if body == REDACTED {
-                shown.request.body_base64 = Some(body);
-            }
+        redact_target(&mut shown.target);
+        redact_request(&mut shown.request);
+        if let Some(compare) = &mut shown.compare {
+            compare.baseline.target.as_mut().map(redact_target);
+            compare.baseline.request.as_mut().map(redact_request);
         }
         shown
     }
@@ -150,6 +164,11 @@ mod tests {
             let text = serde_json::to_string(&shown).unwrap();
             assert!(!text.contains("hunter2") && !text.contains(&encoded), "{text}");
         }
+        let compared = json!({"target": {"url": "http://h/"}, "compare": {"baseline": {
+            "target": {"url": "http://u:hunter2@h/"}, "request": {"body": login, "headers": {"Cookie": "hunter2"}}
+        }}});
+        let shown = JobSpec::parse(&compared, &|_| None).unwrap().redacted();
+        assert!(!serde_json::to_string(&shown).unwrap().contains("hunter2"));
         let harmless =
             json!({"target": {"url": "http://h/"}, "request": {"body": "{\"q\":\"shoes\"}"}});
         let spec = JobSpec::parse(&harmless, &|_| None).unwrap();

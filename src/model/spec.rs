@@ -2,6 +2,7 @@
 //! names everything that is wrong with a document, not just the first thing.
 
 mod addresses;
+mod compare;
 mod fields;
 mod pace;
 mod parse;
@@ -17,6 +18,7 @@ use url::{Host, Url};
 use utoipa::ToSchema;
 
 pub use addresses::check_unix_socket;
+pub use compare::{BaselineSpec, CompareSpec};
 pub use pace::{Arrivals, LoadModel};
 pub use parse::{MAX_CONNECTIONS, MAX_STREAMS, MAX_THREADS, MAX_TRIALS};
 pub use tls::{TlsSpec, TlsVersion, certificates};
@@ -65,10 +67,15 @@ pub struct JobSpec {
     /// How requests are offered.
     #[serde(default)]
     pub load: LoadSpec,
-    /// How often the whole measurement is made.
+    /// How often the whole measurement is made; not to be given beside `compare`,
+    /// which makes two trials a block.
     #[serde(default = "one")]
     #[schema(default = 1, minimum = 1, maximum = 100)]
     pub trials: u32,
+    /// What the load is compared with, in the same job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = json!(null))]
+    pub compare: Option<CompareSpec>,
     /// Conditions on metrics, such as `latency_p99_ms < 500`.
     #[serde(default)]
     #[schema(example = json!(["latency_p99_ms < 500", "error_ratio < 0.1%"]))]

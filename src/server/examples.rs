@@ -139,6 +139,7 @@ pub(crate) fn result() -> RunResult {
         recordings: &[recording()],
         host,
         same_host: true,
+        noise_floor_pct: None,
     });
     result.links = links(id());
     result

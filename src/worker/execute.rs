@@ -133,8 +133,15 @@ async fn measure(
     let state = state_of(&spec, &recordings, halt.requested());
     // A long run has many histograms to merge; heartbeats go on meanwhile.
     let assembling = tokio::task::spawn_blocking(move || {
-        let evidence =
-            Evidence { job_id: job, spec: &spec, state, recordings: &recordings, host, same_host };
+        let evidence = Evidence {
+            job_id: job,
+            spec: &spec,
+            state,
+            recordings: &recordings,
+            host,
+            same_host,
+            noise_floor_pct: None,
+        };
         let result = assemble(&evidence);
         Outcome { state, error: None, result: Some(result), recordings }
     });

@@ -181,6 +181,7 @@ async fn result_of(worker: &Worker, lease: &Lease) -> Result<Option<RunResult>, 
             recordings: &recordings,
             host,
             same_host,
+            noise_floor_pct: None,
         })
     });
     let log = |error: &_| tracing::error!(%job, %error, "the result could not be assembled");

@@ -8,6 +8,7 @@ use super::pace::Pace;
 use super::target::target;
 use super::{
     FieldError, JobSpec, LoadSpec, OnInconclusive, Protocol, RequestSpec, TargetSpec, addresses,
+    compare,
 };
 use crate::criteria::Criterion;
 use serde_json::Value;
@@ -58,19 +59,24 @@ impl JobSpec {
         let Some(mut fields) = Fields::of(document, "", &mut errors) else {
             return Err(errors.0);
         };
-        let spec = Self {
+        let mut spec = Self {
             project: fields.name("project", &mut errors),
             scenario: fields.name("scenario", &mut errors),
             target: target(fields.take("target"), named, &mut errors),
             request: request(fields.take("request"), &mut errors),
             load: load(fields.take("load"), &mut errors),
             trials: fields.whole("trials", 1, u64::from(MAX_TRIALS), 1, &mut errors) as u32,
+            compare: None,
             criteria: criteria(fields.take("criteria"), &mut errors),
             on_inconclusive: fields
                 .choice("on_inconclusive", ON_INCONCLUSIVE, &mut errors)
                 .unwrap_or_default(),
             labels: labels(fields.take("labels"), &mut errors),
         };
+        spec.compare = compare::compare(document, &mut fields, named, &spec.load, &mut errors);
+        if let Some(compare) = &spec.compare {
+            spec.trials = 2 * compare.blocks;
+        }
         if spec.target.unix_socket.is_some() && !spec.load.source_addresses.is_empty() {
             errors.add("/load/source_addresses", "leads to no unix socket: leave it out");
         }

@@ -33,6 +33,7 @@ impl Sample {
             recordings: &recordings,
             host: HostSnapshot::default(),
             same_host: true,
+            noise_floor_pct: None,
         });
         let job = Job {
             id,

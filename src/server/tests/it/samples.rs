@@ -87,6 +87,7 @@ impl TestApp {
             recordings: &recordings,
             host,
             same_host: true,
+            noise_floor_pct: None,
         });
         let finish = Finish { state, result: Some(&result), error: None, at: at(end) };
         self.store.finish(lease, finish).await.unwrap();

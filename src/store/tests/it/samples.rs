@@ -74,6 +74,7 @@ pub(crate) fn result(lease: &Lease) -> RunResult {
         recordings: &[],
         host: HostSnapshot::default(),
         same_host: false,
+        noise_floor_pct: None,
     });
     result.rps = 0.1 + 0.2;
     result.duration_s = 1.0 / 3.0;

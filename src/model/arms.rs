@@ -1,0 +1,269 @@
+//! From the recordings of jobs to a comparison. A paired comparison is one job
+//! whose trials belong to two arms; a historical one takes the trials of several
+//! jobs. Every figure is made from the recorded trials, so any metric can be
+//! compared afterwards.
+
+use crate::assemble::{Evidence, assemble, total};
+use crate::metrics::{self, Figures, Reading};
+use crate::result::RunResult;
+use crate::seconds::merged;
+use crate::statistics::{
+    Arm, ComparedTrial, Comparison, ComparisonValidity, Design, Measured, Question, compare,
+    steadiness,
+};
+use crate::verdict::LimitedBy;
+use crate::{JobId, TrialRecording};
+use std::collections::BTreeMap;
+
+/// A second of which less was covered is not a full one.
+const FULL_SECOND_US: u64 = 950_000;
+
+/// What a comparison is to say.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ask {
+    /// The metric that decides.
+    pub metric: String,
+    /// By how much the candidate may be worse, in percent of the baseline.
+    pub margin_pct: f64,
+    /// What the bootstrap draws from.
+    pub seed: u64,
+    /// What A against A showed for this metric, target and environment.
+    pub noise_floor_pct: Option<f64>,
+}
+
+impl Ask {
+    /// What the job itself asks; nothing when it compares nothing.
+    #[must_use]
+    pub fn of(evidence: &Evidence<'_>) -> Option<Self> {
+        let compare = evidence.spec.compare.as_ref()?;
+        Some(Self {
+            metric: compare.metric.clone(),
+            margin_pct: compare.margin_pct,
+            seed: evidence.spec.seed(evidence.job_id),
+            noise_floor_pct: evidence.noise_floor_pct,
+        })
+    }
+}
+
+/// One arm of a comparison, or one job of a historical one.
+struct Trials {
+    job: JobId,
+    arm: Arm,
+    /// The arm as a job of its own.
+    whole: RunResult,
+    /// Each trial as a job of its own.
+    each: Vec<Trial>,
+}
+
+struct Trial {
+    /// From 0, among all trials of the job.
+    index: u32,
+    value: Option<f64>,
+    result: RunResult,
+    full_seconds: Vec<f64>,
+}
+
+/// The comparison that a job of two arms measured; nothing when it compares
+/// nothing.
+#[must_use]
+pub fn paired(evidence: &Evidence<'_>, ask: &Ask) -> Option<Comparison> {
+    evidence.spec.compare.as_ref()?;
+    let arms = [Arm::A, Arm::B].map(|arm| Trials::of(evidence, arm, arm, &ask.metric));
+    let [a, b] = &arms;
+    let placed = |trial: &Trial| (Some(trial.index / 2 + 1), Some(trial.index % 2 + 1));
+    let mut notes = Vec::new();
+    let software = |arm: &Trials| arm.whole.server.software.clone();
+    if let (Some(a), Some(b)) = (software(a), software(b))
+        && a != b
+    {
+        notes.push(format!("the baseline is {a}, the candidate {b}"));
+    }
+    Some(compared(evidence, ask, Design::Paired, &arms, Some(true), placed, notes))
+}
+
+/// The comparison of finished jobs with others that were measured at another
+/// time. Of a job that compares, its candidate counts. `forced` lets
+/// environments differ, and the comparison says so.
+///
+/// # Errors
+/// Why they cannot be compared: no job on a side, or environments that differ.
+pub fn historical(
+    baseline: &[Evidence<'_>],
+    candidate: &[Evidence<'_>],
+    ask: &Ask,
+    forced: bool,
+) -> Result<Comparison, Differing> {
+    let of = |jobs: &[Evidence<'_>], arm| -> Vec<Trials> {
+        jobs.iter().map(|job| Trials::of(job, Arm::B, arm, &ask.metric)).collect()
+    };
+    let mut arms = of(baseline, Arm::A);
+    arms.extend(of(candidate, Arm::B));
+    let mut environments: BTreeMap<String, JobId> = BTreeMap::new();
+    for job in &arms {
+        environments.entry(job.whole.environment.fingerprint.clone()).or_insert(job.job);
+    }
+    let same = environments.len() <= 1;
+    if !same && !forced {
+        return Err(Differing { environments });
+    }
+    let notes = (!same).then(|| {
+        "the environments differ, and the comparison was forced: the difference may be theirs"
+            .to_owned()
+    });
+    let evidence = candidate.first().or(baseline.first());
+    let evidence = evidence.ok_or_else(|| Differing { environments: BTreeMap::new() })?;
+    let known = same.then_some(true);
+    let unplaced = |_: &Trial| (None, None);
+    let notes = notes.into_iter().collect();
+    Ok(compared(evidence, ask, Design::Historical, &arms, known, unplaced, notes))
+}
+
+/// The jobs were measured in environments that differ: their fingerprints, each
+/// with a job of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Differing {
+    /// Fingerprint and one of its jobs.
+    pub environments: BTreeMap<String, JobId>,
+}
+
+fn compared(
+    evidence: &Evidence<'_>,
+    ask: &Ask,
+    design: Design,
+    arms: &[Trials],
+    same_environment: Option<bool>,
+    placed: impl Fn(&Trial) -> (Option<u32>, Option<u32>),
+    notes: Vec<String>,
+) -> Comparison {
+    let metric = metrics::metric(&ask.metric).ok();
+    let question = Question {
+        metric: ask.metric.clone(),
+        unit: metric.as_ref().map(|metric| metric.unit.clone()).unwrap_or_default(),
+        better: metric.map_or(metrics::Better::Neither, |metric| metric.better),
+        margin_pct: ask.margin_pct,
+        noise_floor_pct: ask.noise_floor_pct,
+        requests_needed: metrics::quantile(&ask.metric)
+            .map_or(0, |q| (100.0 / (1.0 - q)).round() as u64),
+        seed: ask.seed,
+        load_model: evidence.spec.load.model,
+    };
+    let side = |arm: Arm| arms.iter().filter(move |trials| trials.arm == arm);
+    let jobs = |arm| side(arm).map(|trials| trials.job).collect();
+    let mut trials: Vec<ComparedTrial> = arms
+        .iter()
+        .flat_map(|arm| arm.each.iter().map(move |trial| (arm.arm, trial)))
+        .map(|(arm, trial)| {
+            let (block, position) = placed(trial);
+            let requests = trial.result.counts.ok;
+            ComparedTrial { block, position, arm, value: trial.value, requests }
+        })
+        .collect();
+    trials.sort_by_key(|trial| (trial.block, trial.position));
+    let measured = Measured {
+        design,
+        baseline_runs: jobs(Arm::A),
+        candidate_runs: jobs(Arm::B),
+        trials,
+        validity: validity(arms, same_environment),
+        objections: objections(arms),
+    };
+    let mut comparison = compare(&question, measured);
+    comparison.reasons.extend(notes);
+    comparison
+}
+
+fn validity(arms: &[Trials], same_environment: Option<bool>) -> ComparisonValidity {
+    let each = || arms.iter().flat_map(|arm| &arm.each);
+    let seconds: Vec<Vec<f64>> = each().map(|trial| trial.full_seconds.clone()).collect();
+    let steadiness = steadiness(&seconds);
+    let error_ratio = |arm: Arm| {
+        let of_arm = arms.iter().filter(|trials| trials.arm == arm);
+        let (bad, all) = of_arm.fold((0.0, 0.0), |(bad, all), trials| {
+            let counts = &trials.whole.counts;
+            let decided = counts.issued.saturating_sub(counts.aborted) as f64;
+            (bad + trials.whole.error_ratio.unwrap_or(0.0) * decided, all + decided)
+        });
+        (all > 0.0).then(|| bad / all)
+    };
+    let generator = |arm: &Trials| arm.whole.validity.limited_by == LimitedBy::Generator;
+    ComparisonValidity {
+        generator_cpu_ok: Some(!arms.iter().any(generator)),
+        rate_achieved_ratio: each()
+            .filter_map(|trial| trial.result.rate_achieved_ratio)
+            .reduce(f64::min),
+        steady: steadiness.steady,
+        drift_pct: steadiness.drift_pct,
+        error_ratio_a: error_ratio(Arm::A),
+        error_ratio_b: error_ratio(Arm::B),
+        same_environment,
+    }
+}
+
+/// What makes the figures of an arm invalid, but for what the conditions tell
+/// anyway.
+fn objections(arms: &[Trials]) -> Vec<String> {
+    let mut objections: Vec<String> = Vec::new();
+    for arm in arms {
+        let validity = &arm.whole.validity;
+        if validity.valid || validity.limited_by == LimitedBy::Generator {
+            continue;
+        }
+        for reason in &validity.reasons {
+            let objection = format!("{}: {reason}", arm.arm.name());
+            if !objections.contains(&objection) {
+                objections.push(objection);
+            }
+        }
+    }
+    objections
+}
+
+impl Trials {
+    /// The trials of `from` that belong to `arm`, to stand for `side`.
+    fn of(from: &Evidence<'_>, arm: Arm, side: Arm, metric: &str) -> Self {
+        let (spec, recordings) = (from.spec.arm(arm), of_arm(from, arm));
+        let alone = Evidence { spec: &spec, recordings: &recordings, ..from.clone() };
+        let mut by_trial: BTreeMap<u32, Vec<TrialRecording>> = BTreeMap::new();
+        for recording in &recordings {
+            by_trial.entry(recording.trial).or_default().push(recording.clone());
+        }
+        let one = crate::JobSpec { trials: 1, ..spec.clone() };
+        let trial = |(index, recordings): (u32, Vec<TrialRecording>)| {
+            let result =
+                assemble(&Evidence { spec: &one, recordings: &recordings, ..from.clone() });
+            let tally = total(&recordings);
+            let value = match metrics::read(metric, &Figures { result: &result, tally: &tally }) {
+                Some(Reading::Value(value)) => Some(value),
+                Some(Reading::NoData) | None => None,
+            };
+            Trial { index, value, full_seconds: full_seconds(&recordings), result }
+        };
+        Self {
+            job: from.job_id,
+            arm: side,
+            whole: assemble(&alone),
+            each: by_trial.into_iter().map(trial).collect(),
+        }
+    }
+}
+
+/// The recordings of one arm; all of them when the job compares nothing.
+pub(crate) fn of_arm(evidence: &Evidence<'_>, arm: Arm) -> Vec<TrialRecording> {
+    let is_of_arm = |recording: &&TrialRecording| {
+        evidence.spec.compare.is_none()
+            || evidence.spec.arm_of_trial(evidence.job_id, recording.trial) == arm
+    };
+    evidence.recordings.iter().filter(is_of_arm).cloned().collect()
+}
+
+/// Responses of each full second of a trial.
+fn full_seconds(recordings: &[TrialRecording]) -> Vec<f64> {
+    let generators: Vec<&TrialRecording> = recordings.iter().collect();
+    let seconds = merged(&generators);
+    let full = seconds.iter().filter(|second| second.tally.span_us >= FULL_SECOND_US);
+    full.map(|second| second.tally.counts.ok as f64 / second.tally.span_s()).collect()
+}
+
+#[cfg(test)]
+#[path = "arms_tests.rs"]
+mod tests;
