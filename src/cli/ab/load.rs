@@ -144,6 +144,7 @@ pub(super) fn spec(options: &Options) -> JobSpec {
             ..LoadSpec::default()
         },
         trials: 1,
+        compare: None,
         criteria: Vec::new(),
         on_inconclusive: OnInconclusive::default(),
         labels: BTreeMap::new(),

@@ -33,7 +33,7 @@ pub struct CompareSpec {
     pub blocks: u32,
     /// The metric that decides; when not given, `rps` for a closed loop and
     /// `latency_p99_ms` for an open one.
-    #[schema(example = "latency_p99_ms")]
+    #[schema(required = false, example = "latency_p99_ms")]
     pub metric: String,
     /// By how much the candidate may be worse, in percent of the baseline.
     #[serde(default = "margin")]
