@@ -1,9 +1,10 @@
 //! Opening, looking at and closing connections.
 
+use super::completion::{Done, Token};
 use super::load::Load;
-use super::ring::{Done, Token};
 use super::slot::Stage;
-use crate::driver::failure::{Failure, met_itself};
+use crate::clock::{NEVER, Nanos};
+use crate::driver::failure::{Failure, UNASKED, met_itself};
 use crate::endpoint::{self, Endpoint, Route};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, Shutdown, SocketFlags, SocketType};
@@ -25,6 +26,27 @@ pub(super) enum Look {
 }
 
 impl Load {
+    /// Begins to open the connection of slot `index` before the window.
+    pub(super) fn open_ahead(&mut self, index: usize) {
+        self.slots[index].stage = Stage::Preconnecting;
+        self.deadlines[index] = self.now().saturating_add(self.timeout);
+        if self.shared.gauge.is_unresponsive() || self.open(index).is_err() {
+            self.opened_ahead(index);
+        }
+    }
+
+    /// Opening ahead of time has ended, well or not. A failure says nothing
+    /// yet: the first attempt will meet it again and count it.
+    pub(super) fn opened_ahead(&mut self, index: usize) {
+        self.deadlines[index] = NEVER;
+        self.slots[index].stage = Stage::Waiting;
+        if self.window.is_some() {
+            return self.next(index, self.now());
+        }
+        self.permits += 1;
+        self.busy -= 1;
+    }
+
     /// Opens the connection that the attempt of slot `index` needs.
     pub(super) fn connect_for_attempt(&mut self, index: usize) {
         self.slots[index].stage = Stage::Connecting;
@@ -53,14 +75,12 @@ impl Load {
         let slot = &mut self.slots[index];
         slot.begun = begun;
         slot.connecting = true;
-        slot.drained = 0;
-        slot.queued = self.ring.round();
         let socket = slot.socket.insert(socket);
         let token = Token { slot: index as u32, generation: slot.generation };
         if self.shared.prepared.endpoint(route.endpoint).is_unix() {
-            self.established(index);
+            self.established(index, self.now());
         } else {
-            self.ring.connect(socket.as_fd(), route.endpoint, token);
+            slot.queued = self.ring.connect(socket.as_fd(), route.endpoint, token);
         }
         Ok(())
     }
@@ -106,24 +126,23 @@ impl Load {
             }
             return self.give_up_on(index, &failure);
         }
-        self.established(index);
+        self.established(index, done.at);
     }
 
-    /// The connection of slot `index` is open.
-    fn established(&mut self, index: usize) {
-        let now = self.now();
+    /// The connection of slot `index` is open since `at`.
+    fn established(&mut self, index: usize, at: Nanos) {
         let slot = &mut self.slots[index];
         slot.connecting = false;
         slot.established = true;
         slot.refusals = 0;
         slot.talk.used = false;
-        self.recorder.connected(slot.talk.endpoint, now, now - slot.begun, None);
+        self.recorder.connected(slot.talk.endpoint, at, at - slot.begun, None);
         self.open.set(self.open.get() + 1);
         self.shared.gauge.established();
         if slot.stage == Stage::Preconnecting {
             return self.opened_ahead(index);
         }
-        slot.talk.attempt.sent = now;
+        self.slots[index].talk.attempt.sent = self.now();
         self.goes_out(index);
         self.exchange(index);
     }
@@ -154,13 +173,38 @@ impl Load {
         }
     }
 
+    /// Looks whether a connection has been given up by the server while
+    /// nothing was received on it.
+    #[cold]
+    pub(super) fn drop_if_closed(&mut self, index: usize, now: Nanos) {
+        let used = self.slots[index].talk.used;
+        match self.look(index) {
+            Look::Nothing => {}
+            // What a server says unasked on a new connection, the exchange will
+            // read and judge: a greeting tells which protocol it speaks.
+            Look::Bytes if !used => {}
+            Look::Bytes => self.drop_idle(index, now, true),
+            Look::End | Look::Broken(_) => self.drop_idle(index, now, false),
+        }
+    }
+
+    /// Drops a kept connection that the server has given up.
+    #[cold]
+    pub(super) fn drop_idle(&mut self, index: usize, now: Nanos, unasked: bool) {
+        self.disconnect(index);
+        if unasked {
+            self.recorder.note(UNASKED.to_owned());
+        }
+        self.recorder.idle_closed(self.window.is_some_and(|window| now >= window.start));
+    }
+
     /// Closes the connection of slot `index`, if it has one; whatever is under
     /// way for it will be ignored.
     pub(super) fn disconnect(&mut self, index: usize) {
         let slot = &mut self.slots[index];
         let Some(socket) = slot.socket.take() else { return };
         slot.generation = Token::next_generation(slot.generation);
-        let queued = slot.queued == self.ring.round();
+        let queued = self.ring.holds(slot.queued);
         if queued || slot.connecting || slot.receiving || slot.sending {
             // They hold the socket, and come back once it is shut down. To
             // cancel them by descriptor would search all requests there are.

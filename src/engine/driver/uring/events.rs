@@ -1,8 +1,8 @@
 //! What completions mean: for an exchange, for a connection at its end.
 
+use super::completion::{Done, Op};
 use super::connect::Look;
 use super::load::Load;
-use super::ring::{Done, Op};
 use super::slot::Stage;
 use crate::driver::failure::{Failure, UNASKED};
 use rustix::io::Errno;
@@ -36,7 +36,6 @@ impl Load {
         let slot = &mut self.slots[index];
         let Some(socket) = &slot.socket else { return };
         slot.stage = Stage::Exchanging;
-        (slot.asked, slot.queued) = (self.ring.round(), self.ring.round());
         let token = slot.token(index);
         if self.small {
             // Whole unless a completion says otherwise.
@@ -44,11 +43,12 @@ impl Load {
             slot.talk.attempt.written = length;
             slot.talk.attempt.flushed = true;
             self.recorder.sent(slot.talk.attempt.measured, length);
-            self.ring.send_whole(socket.as_fd(), token);
+            slot.asked = self.ring.send_whole(socket.as_fd(), token);
         } else {
             slot.sending = true;
-            self.ring.send(socket.as_fd(), 0, token);
+            slot.asked = self.ring.send(socket.as_fd(), 0, token);
         }
+        slot.queued = slot.asked;
         self.receive(index);
     }
 
@@ -58,17 +58,16 @@ impl Load {
         let slot = &mut self.slots[index];
         let Some(socket) = slot.socket.as_ref().filter(|_| !slot.receiving) else { return };
         slot.receiving = true;
-        slot.queued = self.ring.round();
         let (socket, token, unseen) = (socket.as_fd(), slot.token(index), slot.talk.unseen());
-        if !self.tcp || (unseen == 0 && self.bulky == Some(false)) {
+        slot.queued = if !self.tcp || (unseen == 0 && self.bulky == Some(false)) {
             // All that the server sends, and its end, will come by themselves.
-            self.ring.receive(socket, token);
+            self.ring.receive(socket, token)
         } else if unseen > 0 {
-            self.ring.discard(socket, unseen, token);
+            self.ring.discard(socket, unseen, token)
         } else {
             let most = if self.bulky == Some(true) { HEAD } else { ANY };
-            self.ring.receive_once(socket, most, token);
-        }
+            self.ring.receive_once(socket, most, token)
+        };
     }
 
     /// A send has ended: in failure, or a large request's in some success.
@@ -101,8 +100,7 @@ impl Load {
         if let Some(socket) = slot.socket.as_ref().filter(|_| !attempt.flushed) {
             let written = attempt.written;
             slot.sending = true;
-            slot.queued = self.ring.round();
-            self.ring.send(socket.as_fd(), written, slot.token(index));
+            slot.queued = self.ring.send(socket.as_fd(), written, slot.token(index));
         }
     }
 
@@ -164,9 +162,7 @@ impl Load {
     #[inline]
     fn is_overtaken(&self, index: usize, done: &Done) -> bool {
         let slot = &self.slots[index];
-        slot.asked == self.ring.round()
-            && slot.talk.used
-            && !matches!(done.result, Err(Errno::NOBUFS))
+        done.round <= slot.asked && slot.talk.used && !matches!(done.result, Err(Errno::NOBUFS))
     }
 
     /// Makes the attempt of slot `index` on a new connection: the present one
@@ -184,9 +180,8 @@ impl Load {
     /// A part of the answer that slot `index` waits for.
     #[inline]
     fn answered(&mut self, index: usize, done: &Done) {
-        let now = self.now();
+        let now = done.at;
         let slot = &mut self.slots[index];
-        slot.drained = if done.unread { 0 } else { now };
         let taken = match (done.result, &done.buffer) {
             (Ok(0), _) => Some(slot.talk.end(&self.shared, now)),
             (Ok(length), lent) => {
@@ -209,7 +204,7 @@ impl Load {
         match ended {
             Ok(exchange) => {
                 self.bulky = Some(done.op == Op::Discard);
-                self.completed(index, &exchange);
+                self.completed(index, &exchange, done.unread);
             }
             Err(failure) => self.failed(index, &failure),
         }
@@ -219,23 +214,27 @@ impl Load {
 #[cfg(test)]
 mod tests {
     use super::{Done, Load, Op, Stage};
-    use crate::driver::Reporter;
     use crate::driver::uring::probe;
     use crate::driver::uring::ring::Wait;
+    use crate::driver::{Report, Reporter};
     use crate::shared::{Shared, Window};
     use rustix::io::Errno;
     use std::io::{Read, Write};
     use std::net::TcpListener;
-    use std::sync::mpsc::channel;
+    use std::sync::mpsc::{Sender, channel};
 
     const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
     /// A load whose slot 0 has had one answer and has just queued its second
     /// request.
     fn asking_again() -> Load {
+        reporting_to(channel().0)
+    }
+
+    fn reporting_to(reports: Sender<(u32, Report)>) -> Load {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let shared = Shared::for_test(listener.local_addr().unwrap());
-        let mut load = Load::new(&shared, 0, Reporter::new(0, channel().0)).unwrap();
+        let mut load = Load::new(&shared, 0, Reporter::new(0, reports)).unwrap();
         load.preconnect().unwrap();
         let (mut peer, _) = listener.accept().unwrap();
         let (start, end) = (load.now(), load.now() + 20_000_000_000);
@@ -263,13 +262,51 @@ mod tests {
             let mut load = asking_again();
             let token = load.slots[0].token(0);
             let (op, more, unread, buffer) = (Op::Receive, false, false, None);
-            load.handle(Done { op, token, result, more, unread, buffer });
+            let (at, round) = (load.now(), load.slots[0].asked);
+            load.handle(Done { op, token, result, more, unread, buffer, at, round });
             let slot = &load.slots[0];
             assert_eq!(slot.stage, Stage::Connecting, "{result:?}");
             assert!(slot.connecting && !slot.talk.attempt.flushed, "{result:?}");
             let end = load.finish();
             assert!(end.reasons.is_empty(), "{result:?}: {:?}", end.reasons);
             assert_eq!(end.notes.is_empty(), result != Ok(3), "{:?}", end.notes);
+        }
+    }
+
+    #[test]
+    fn what_comes_after_the_request_is_judged_as_its_answer() {
+        if probe().is_err() {
+            return;
+        }
+        let mut load = asking_again();
+        let (token, round) = (load.slots[0].token(0), load.slots[0].asked + 1);
+        let (op, result, more, unread, buffer) = (Op::Receive, Ok(0), false, false, None);
+        load.handle(Done { op, token, result, more, unread, buffer, at: load.now(), round });
+        let reasons = load.finish().reasons;
+        assert!(reasons.keys().any(|reason| reason.contains("closed")), "{reasons:?}");
+    }
+
+    #[test]
+    fn a_request_that_is_still_queued_at_the_end_counts_as_begun_but_not_as_sent() {
+        if probe().is_err() {
+            return;
+        }
+        for goes_out in [false, true] {
+            let (sender, reports) = channel();
+            let mut load = reporting_to(sender);
+            if goes_out {
+                load.ring.submit();
+            }
+            load.finish();
+            let request = load.shared.prepared.request.len() as u64;
+            let (mut sent, mut aborted) = (0, 0);
+            for (_, report) in reports.try_iter() {
+                if let Report::Second(second) = report {
+                    sent += second.tally.bytes.sent;
+                    aborted += second.tally.counts.aborted;
+                }
+            }
+            assert_eq!((sent, aborted), (request * (1 + u64::from(goes_out)), 1));
         }
     }
 }

@@ -1,14 +1,13 @@
 //! The load of one thread: which slot does what next. Completions of the
 //! kernel are taken apart in `events`; connections are made in `connect`.
 
-use super::connect::Look;
 use super::open_loop::OpenLoop;
 use super::ring::{Ring, Wait};
 use super::slot::{Slot, Stage};
 use crate::budget::Budget;
 use crate::clock::{NEVER, Nanos, nanos};
 use crate::driver::Reporter;
-use crate::driver::failure::{Failure, UNASKED};
+use crate::driver::failure::Failure;
 use crate::driver::pace::{
     FIN_PATIENCE, FINS_TO_MISS, back_off, outstanding_connects, tick_period,
 };
@@ -23,9 +22,10 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Slots that begin between two looks at the completions, so that the first
-/// answers do not wait for the last request.
-const BEGIN_AT_ONCE: usize = 64;
+/// So many completions are handled, and so many slots begin, before what they
+/// have queued goes out and what has come meanwhile is stamped: requests leave
+/// when their stamps say so.
+pub(super) const AT_ONCE: usize = 16;
 
 /// The largest request that a socket with nothing to send takes whole, by far.
 const SMALL: usize = 4096;
@@ -60,11 +60,11 @@ pub(super) struct Load {
     pub(super) window: Option<Window>,
     window_over: bool,
     /// Slots that have work to do.
-    busy: usize,
+    pub(super) busy: usize,
     /// The first slot that has not yet begun its stage.
     unbegun: usize,
     /// Connects that may yet begin before the window.
-    permits: usize,
+    pub(super) permits: usize,
     pub(super) tick_due: bool,
     /// Slots whose request cannot be sent, to be judged when nothing that has
     /// come is unread.
@@ -137,6 +137,12 @@ impl Load {
     pub(super) fn finish(&mut self) -> ThreadEnd {
         let stopped = self.shared.must_stop();
         self.close_schedule();
+        // What is still queued has not been sent.
+        for slot in self.slots.iter().filter(|slot| slot.stage == Stage::Exchanging) {
+            if self.ring.holds(slot.asked) {
+                self.recorder.unsent(slot.talk.attempt.measured, slot.talk.attempt.written);
+            }
+        }
         let in_flight = |measured: bool| {
             let slots = self.slots.iter().filter(|slot| slot.stage.in_flight());
             slots.filter(|slot| slot.talk.attempt.measured == measured).count() as u64
@@ -153,9 +159,7 @@ impl Load {
                 break;
             }
             self.ring.enter(if all_begun { self.patience() } else { Wait::Not })?;
-            while let Some(done) = self.ring.completion() {
-                self.handle(done);
-            }
+            self.handle_some();
             self.judge_doubtful();
             self.dispatch();
             if std::mem::take(&mut self.tick_due) {
@@ -168,10 +172,24 @@ impl Load {
         Ok(())
     }
 
+    /// Handles some of what has come.
+    fn handle_some(&mut self) {
+        let mut handled = 0;
+        while let Some(done) = self.ring.completion() {
+            self.handle(done);
+            handled += 1;
+            // Doubts, and whether it is too late, are decided when nothing that
+            // has come is unread.
+            if handled >= AT_ONCE && self.doubtful.is_empty() && !self.tick_due {
+                break;
+            }
+        }
+    }
+
     /// Lets some more slots begin their stage. True when there are none left
     /// that could.
     pub(super) fn begin_some(&mut self) -> bool {
-        let until = self.slots.len().min(self.unbegun + BEGIN_AT_ONCE);
+        let until = self.slots.len().min(self.unbegun + AT_ONCE);
         while self.unbegun < until {
             let index = self.unbegun;
             if self.window.is_none() {
@@ -191,35 +209,21 @@ impl Load {
         self.unbegun == self.slots.len()
     }
 
-    fn open_ahead(&mut self, index: usize) {
-        self.slots[index].stage = Stage::Preconnecting;
-        self.deadlines[index] = self.now().saturating_add(self.timeout);
-        if self.shared.gauge.is_unresponsive() || self.open(index).is_err() {
-            self.opened_ahead(index);
-        }
-    }
-
-    /// Opening ahead of time has ended, well or not. A failure says nothing
-    /// yet: the first attempt will meet it again and count it.
-    pub(super) fn opened_ahead(&mut self, index: usize) {
-        self.deadlines[index] = NEVER;
-        self.slots[index].stage = Stage::Waiting;
-        if self.window.is_some() {
-            return self.next(index, self.now());
-        }
-        self.permits += 1;
-        self.busy -= 1;
-    }
-
     /// Slot `index` makes its next attempt, or rests.
     #[inline]
     pub(super) fn next(&mut self, index: usize, now: Nanos) {
+        let slot = &self.slots[index];
+        if self.open_loop.is_none() && !slot.receiving && slot.socket.is_some() {
+            self.drop_if_closed(index, now);
+        }
+        self.go_on(index, now);
+    }
+
+    /// As `next`, but the connection, if there is one, is known to be of use.
+    #[inline]
+    fn go_on(&mut self, index: usize, now: Nanos) {
         if self.open_loop.is_some() {
             return self.release(index, now);
-        }
-        let slot = &self.slots[index];
-        if slot.drained != now && !slot.receiving && slot.socket.is_some() {
-            self.drop_if_closed(index, now);
         }
         if self.slots[index].socket.is_some() {
             if !self.begin(index, now) {
@@ -257,40 +261,17 @@ impl Load {
         true
     }
 
-    /// Looks whether a connection has been given up by the server while
-    /// nothing was received on it.
-    #[cold]
-    pub(super) fn drop_if_closed(&mut self, index: usize, now: Nanos) {
-        let used = self.slots[index].talk.used;
-        match self.look(index) {
-            Look::Nothing => {}
-            // What a server says unasked on a new connection, the exchange will
-            // read and judge: a greeting tells which protocol it speaks.
-            Look::Bytes if !used => {}
-            Look::Bytes => self.drop_idle(index, now, true),
-            Look::End | Look::Broken(_) => self.drop_idle(index, now, false),
-        }
-    }
-
-    /// Drops a kept connection that the server has given up.
-    #[cold]
-    pub(super) fn drop_idle(&mut self, index: usize, now: Nanos, unasked: bool) {
-        self.disconnect(index);
-        if unasked {
-            self.recorder.note(UNASKED.to_owned());
-        }
-        self.recorder.idle_closed(self.window.is_some_and(|window| now >= window.start));
-    }
-
-    /// A response is complete.
+    /// A response is complete. There may be more to read when `unread`.
     #[inline]
-    pub(super) fn completed(&mut self, index: usize, exchange: &Exchange) {
+    pub(super) fn completed(&mut self, index: usize, exchange: &Exchange, unread: bool) {
         let slot = &mut self.slots[index];
         slot.talk.settle(exchange, &mut self.recorder, &self.heads, || None);
         if !exchange.kept {
             return self.part(index, exchange.completed.excess);
         }
-        self.next(index, exchange.done);
+        // Free since the response was there; what follows begins now.
+        let now = if self.open_loop.is_some() { exchange.done } else { self.now() };
+        if unread { self.next(index, now) } else { self.go_on(index, now) }
     }
 
     /// The attempt of a connected slot has failed.

@@ -3,6 +3,7 @@
 //! `unsafe` of the engine is in `ring` and `buffers`.
 
 mod buffers;
+mod completion;
 mod connect;
 mod events;
 mod load;

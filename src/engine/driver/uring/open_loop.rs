@@ -1,15 +1,12 @@
 //! The open loop of one thread: which slots are free, and which requests they
 //! get.
 
-use super::load::Load;
+use super::load::{AT_ONCE, Load};
 use super::ring::Wait;
 use super::slot::Stage;
 use crate::clock::{NEVER, Nanos};
 use crate::schedule::{Claim, Turn};
 use std::collections::VecDeque;
-
-/// Requests that begin between two looks at the completions.
-const BEGIN_AT_ONCE: usize = 64;
 
 /// What an open loop adds to a thread.
 pub(super) struct OpenLoop {
@@ -46,7 +43,7 @@ impl Load {
     /// not so much that the answers wait for it.
     #[inline]
     pub(super) fn dispatch(&mut self) {
-        for _ in 0..BEGIN_AT_ONCE {
+        for _ in 0..AT_ONCE {
             let Some((index, intended, free)) = self.take_due() else { return };
             self.begin_due(index, intended, free);
         }

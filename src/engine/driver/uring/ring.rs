@@ -3,14 +3,16 @@
 //! that its methods are safe to call; what a completion means it does not know.
 
 use super::buffers::{Buffers, GROUP, Lent, Region};
+use super::completion::{Done, Op, Reaped, Token};
 use super::setup::set_up;
 use crate::clock::Nanos;
 use crate::endpoint::Endpoint;
 use crate::shared::Shared;
 use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
-use io_uring::{EnterFlags, IoUring, cqueue, opcode, squeue};
+use io_uring::{EnterFlags, IoUring, opcode, squeue};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, SocketAddrAny};
+use std::collections::VecDeque;
 use std::io;
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -22,6 +24,9 @@ pub(super) const SUBMISSIONS: u32 = 512;
 
 /// Completions that may wait for us; more are kept by the kernel.
 pub(super) const COMPLETIONS: u32 = 8192;
+
+/// Completions that wait to be handled, at which no more are asked for.
+const PLENTY: usize = 16;
 
 /// The most that one receive throws away.
 const DISCARD_AT_ONCE: usize = 1 << 20;
@@ -35,9 +40,8 @@ const MULTISHOT: u16 = 2;
 /// at least one.
 const MOST_ROUNDS: u32 = 1_000_000;
 
-const NOTHING: u32 = u32::MAX;
-
 const NOSIGNAL: u32 = SendFlags::NOSIGNAL.bits();
+
 /// How long to wait for a completion.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Wait {
@@ -45,63 +49,6 @@ pub(super) enum Wait {
     ForCompletion,
     /// For one, but no longer than until then.
     Until(Nanos),
-}
-
-/// What a completion answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Op {
-    Connect,
-    /// A send that only reports trouble.
-    SendWhole,
-    /// A send that reports what it has sent.
-    Send,
-    /// A receive; goes on while `more`.
-    Receive,
-    /// A receive that throws away what it gets.
-    Discard,
-    Tick,
-}
-
-impl Op {
-    /// False for what is done with when it is submitted, and silent then.
-    const fn always_completes(self) -> bool {
-        !matches!(self, Self::SendWhole)
-    }
-}
-
-/// One use of one slot: completions of an earlier connection are told apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Token {
-    pub(super) slot: u32,
-    /// 24 bits; wraps.
-    pub(super) generation: u32,
-}
-
-impl Token {
-    const NONE: Self = Self { slot: NOTHING, generation: 0 };
-
-    const fn tagged(self, op: Op) -> u64 {
-        (op as u64) << 56 | ((self.generation & 0xff_ffff) as u64) << 32 | self.slot as u64
-    }
-
-    pub(super) const fn next_generation(generation: u32) -> u32 {
-        (generation + 1) & 0xff_ffff
-    }
-}
-
-/// A completion.
-#[derive(Debug)]
-pub(super) struct Done {
-    pub(super) op: Op,
-    pub(super) token: Token,
-    /// What the system call would have returned, or its error.
-    pub(super) result: Result<usize, Errno>,
-    /// The same request will complete again.
-    pub(super) more: bool,
-    /// When a receive completed, the socket had more to read, or its end.
-    pub(super) unread: bool,
-    /// The receive buffer to read and to hand back.
-    pub(super) buffer: Option<Lent>,
 }
 
 /// The ring of one thread.
@@ -115,13 +62,10 @@ pub(super) struct Ring {
     addresses: Vec<SocketAddrAny>,
     /// Boxed: the kernel gets its address.
     period: Box<Timespec>,
-    batch: Vec<cqueue::Entry>,
-    /// Where in the batch the next completion is.
-    next: usize,
-    /// Where those end that came with the last round; others wait for the next.
-    known: usize,
-    /// Counts the batches; wraps.
-    round: u32,
+    /// What waits to be handled, stamped already.
+    reaped: VecDeque<Reaped>,
+    /// Counts how often all that was queued was handed to the kernel.
+    round: u64,
     /// Requests that will complete at least once more.
     outstanding: usize,
 }
@@ -141,9 +85,7 @@ impl Ring {
             shared: ManuallyDrop::new(shared.clone()),
             addresses,
             period: Box::new(Timespec::from(period)),
-            batch: Vec::with_capacity(COMPLETIONS as usize),
-            next: 0,
-            known: 0,
+            reaped: VecDeque::with_capacity(COMPLETIONS as usize),
             round: 0,
             outstanding: 0,
         };
@@ -163,65 +105,76 @@ impl Ring {
     }
 
     /// Connects to the endpoint of that number.
-    pub(super) fn connect(&mut self, socket: BorrowedFd<'_>, endpoint: u32, token: Token) {
+    pub(super) fn connect(&mut self, socket: BorrowedFd<'_>, endpoint: u32, token: Token) -> u64 {
         let address = &self.addresses[endpoint as usize];
         let (start, length) = (address.as_ptr().cast(), address.addr_len());
         let entry = opcode::Connect::new(Fd(socket.as_raw_fd()), start, length).build();
-        self.push(entry, Op::Connect, token);
+        self.push(entry, Op::Connect, token)
     }
 
     /// Sends the whole request at once, and completes only when the socket
     /// does not take it.
     #[inline]
-    pub(super) fn send_whole(&mut self, socket: BorrowedFd<'_>, token: Token) {
+    pub(super) fn send_whole(&mut self, socket: BorrowedFd<'_>, token: Token) -> u64 {
         let request = &self.shared.prepared.request;
         let (start, length) = (request.as_ptr(), request.len() as u32);
         let flags = NOSIGNAL | SendFlags::DONTWAIT.bits() | RecvFlags::WAITALL.bits();
         let send = opcode::Send::new(Fd(socket.as_raw_fd()), start, length).flags(flags as i32);
-        self.push(send.build().flags(squeue::Flags::SKIP_SUCCESS), Op::SendWhole, token);
+        self.push(send.build().flags(squeue::Flags::SKIP_SUCCESS), Op::SendWhole, token)
     }
 
     /// Sends what the socket takes of the request from `from` on.
-    pub(super) fn send(&mut self, socket: BorrowedFd<'_>, from: usize, token: Token) {
+    pub(super) fn send(&mut self, socket: BorrowedFd<'_>, from: usize, token: Token) -> u64 {
         let rest = &self.shared.prepared.request[from..];
         let length = u32::try_from(rest.len()).unwrap_or(u32::MAX);
         let send = opcode::Send::new(Fd(socket.as_raw_fd()), rest.as_ptr(), length);
         let entry = send.flags(NOSIGNAL as i32).build();
-        self.push(entry, Op::Send, token);
+        self.push(entry, Op::Send, token)
     }
 
     /// Receives whatever comes, until it completes without `more`.
-    pub(super) fn receive(&mut self, socket: BorrowedFd<'_>, token: Token) {
-        self.receive_buffered(socket, MULTISHOT | POLL_FIRST, 0, token);
+    pub(super) fn receive(&mut self, socket: BorrowedFd<'_>, token: Token) -> u64 {
+        self.receive_buffered(socket, MULTISHOT | POLL_FIRST, 0, token)
     }
 
     /// Receives once, and no more than `length` bytes.
-    pub(super) fn receive_once(&mut self, socket: BorrowedFd<'_>, length: u32, token: Token) {
-        self.receive_buffered(socket, POLL_FIRST, length, token);
+    pub(super) fn receive_once(
+        &mut self,
+        socket: BorrowedFd<'_>,
+        length: u32,
+        token: Token,
+    ) -> u64 {
+        self.receive_buffered(socket, POLL_FIRST, length, token)
     }
 
-    fn receive_buffered(&mut self, socket: BorrowedFd<'_>, how: u16, length: u32, token: Token) {
+    fn receive_buffered(
+        &mut self,
+        socket: BorrowedFd<'_>,
+        how: u16,
+        length: u32,
+        token: Token,
+    ) -> u64 {
         let receive = opcode::Recv::new(Fd(socket.as_raw_fd()), std::ptr::null_mut(), length);
         let entry = receive.ioprio(how).buf_group(GROUP).build();
-        self.push(entry.flags(squeue::Flags::BUFFER_SELECT), Op::Receive, token);
+        self.push(entry.flags(squeue::Flags::BUFFER_SELECT), Op::Receive, token)
     }
 
     /// Takes what comes off a TCP socket, at most `length` bytes, and throws it
     /// away; TCP does not even copy it.
-    pub(super) fn discard(&mut self, socket: BorrowedFd<'_>, length: u64, token: Token) {
+    pub(super) fn discard(&mut self, socket: BorrowedFd<'_>, length: u64, token: Token) -> u64 {
         let length = length.min(DISCARD_AT_ONCE as u64) as u32;
         let receive = opcode::Recv::new(Fd(socket.as_raw_fd()), self.waste.start(), length);
         // Not to be joined with WAITALL: the kernel counts what is left by what
         // it has copied.
         let entry = receive.flags(RecvFlags::TRUNC.bits() as i32).build();
-        self.push(entry, Op::Discard, token);
+        self.push(entry, Op::Discard, token)
     }
 
     /// Submits, and waits for a completion as long as said. Nothing is left to
     /// be submitted then.
     pub(super) fn enter(&mut self, wait: Wait) -> io::Result<()> {
         // Completions may be there already.
-        let wait = if self.batch.is_empty() { wait } else { Wait::Not };
+        let wait = if self.reaped.is_empty() { wait } else { Wait::Not };
         let entered = match wait {
             Wait::Not => self.enter_kernel(false),
             Wait::ForCompletion => self.enter_kernel(true),
@@ -234,19 +187,19 @@ impl Ring {
             _ if !self.uring.submission().is_empty() => self.submit(),
             _ => {}
         }
-        self.round = self.round.wrapping_add(1);
-        self.known = self.batch.len();
+        self.round += 1;
         Ok(())
     }
 
     #[inline]
     #[expect(unsafe_code, reason = "io_uring_enter is raw")]
     fn enter_kernel(&mut self, block: bool) -> io::Result<usize> {
-        const GET_EVENTS: u32 = 1;
+        // What waits here holds a buffer each, of which there are only so many.
+        let get_events = u32::from(self.reaped.len() < PLENTY);
         let waiting = self.uring.submission().len() as u32;
         // SAFETY: every waiting entry was made by `push`, whose callers point
         // at memory that this ring owns; there is no argument.
-        unsafe { self.uring.submitter().enter::<u8>(waiting, u32::from(block), GET_EVENTS, None) }
+        unsafe { self.uring.submitter().enter::<u8>(waiting, u32::from(block), get_events, None) }
     }
 
     /// As with `block`, but no longer than until `moment`.
@@ -266,46 +219,22 @@ impl Ring {
         self.uring.submitter().submit_with_args_and_flags(1, &until, flags)
     }
 
-    /// The next completion of the batch.
+    /// The next completion that has come.
     #[inline]
     pub(super) fn completion(&mut self) -> Option<Done> {
-        if self.next == self.known {
-            self.batch.drain(..self.known);
-            (self.next, self.known) = (0, 0);
-            return None;
-        }
-        let entry = &self.batch[self.next];
-        self.next += 1;
-        let (data, flags) = (entry.user_data(), entry.flags());
-        let result = match entry.result() {
-            result @ 0.. => Ok(result as usize),
-            error => Err(Errno::from_raw_os_error(-error)),
-        };
-        if result == Err(Errno::NOBUFS) {
+        let done = Done::read(&self.reaped.pop_front()?);
+        if done.result == Err(Errno::NOBUFS) {
             self.buffers.double();
         }
-        let more = cqueue::more(flags);
-        let op = match data >> 56 {
-            0 => Op::Connect,
-            1 => Op::SendWhole,
-            2 => Op::Send,
-            3 => Op::Receive,
-            4 => Op::Discard,
-            _ => Op::Tick,
-        };
-        self.outstanding -= usize::from(!more && op.always_completes());
-        let generation = (data >> 32) as u32 & 0xff_ffff;
-        let token = Token { slot: data as u32, generation };
-        let lend = |buffer| Buffers::lent(buffer, result.unwrap_or(0));
-        let buffer = cqueue::buffer_select(flags).map(lend);
-        Some(Done { op, token, result, more, unread: cqueue::sock_nonempty(flags), buffer })
+        self.outstanding -= usize::from(!done.more && done.op.always_completes());
+        Some(done)
     }
 
-    /// Which batch of completions is being taken. Nothing in it answers a
-    /// request that was queued in the same round.
+    /// True when what was queued in that round has not been handed to the
+    /// kernel yet.
     #[inline]
-    pub(super) fn round(&self) -> u32 {
-        self.round
+    pub(super) fn holds(&self, round: u64) -> bool {
+        self.round == round
     }
 
     /// What the kernel has received into a buffer.
@@ -322,10 +251,10 @@ impl Ring {
 
     /// Queues an entry. Callers point it at memory that this ring owns and
     /// does not move: the request, the buffers, the waste, or, read at
-    /// submission, an address or the period.
+    /// submission, an address or the period. Returns the round it is queued in.
     #[inline]
     #[expect(unsafe_code, reason = "entries hold raw pointers")]
-    fn push(&mut self, entry: squeue::Entry, op: Op, token: Token) {
+    fn push(&mut self, entry: squeue::Entry, op: Op, token: Token) -> u64 {
         self.outstanding += usize::from(op.always_completes());
         let entry = entry.user_data(token.tagged(op));
         loop {
@@ -333,7 +262,7 @@ impl Ring {
             // until every request that is not done with at its submission has
             // completed, and for ever when one does not: see `drop`.
             if unsafe { self.uring.submission().push(&entry) }.is_ok() {
-                return;
+                return self.round;
             }
             self.submit();
         }
@@ -345,21 +274,27 @@ impl Ring {
     pub(super) fn submit(&mut self) {
         for _ in 0..MOST_ROUNDS {
             if self.uring.submission().is_empty() {
+                self.round += 1;
                 return;
             }
             if let Err(error) = self.uring.submit() {
                 assert!(is_passing(&error), "the ring takes no requests: {error}");
-                // The next round's: they may answer what this one has queued.
                 self.reap();
             }
         }
         panic!("the ring takes no requests");
     }
 
-    /// Moves completions into the batch, so that their places are free.
+    /// Takes completions off the ring. They are the next round's: they may
+    /// answer what has been queued in this one.
     #[inline]
     fn reap(&mut self) {
-        self.batch.extend(self.uring.completion());
+        let completed = self.uring.completion();
+        if !completed.is_empty() {
+            // Only now that they are seen to be there.
+            let (at, round) = (self.shared.clock.now(), self.round + 1);
+            self.reaped.extend(completed.map(|entry| Reaped { entry, at, round }));
+        }
     }
 
     /// Waits until every request has come back. Sockets that are shut down

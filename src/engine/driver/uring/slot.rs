@@ -1,6 +1,6 @@
 //! One user, as data: what it is doing, its connection, its talk.
 
-use super::ring::Token;
+use super::completion::Token;
 use crate::clock::Nanos;
 use crate::driver::talk::Talk;
 use std::os::fd::OwnedFd;
@@ -47,19 +47,16 @@ pub(super) struct Slot {
     pub(super) refusals: u32,
     /// When connecting began.
     pub(super) begun: Nanos,
-    /// The ring's round in which the request was handed to it.
-    pub(super) asked: u32,
+    /// The ring's round in which the request was queued.
+    pub(super) asked: u64,
     /// The ring's round in which anything for the connection was.
-    pub(super) queued: u32,
+    pub(super) queued: u64,
     /// The connection is open and counted.
     pub(super) established: bool,
     /// Requests to the kernel that are under way for the connection.
     pub(super) connecting: bool,
     pub(super) receiving: bool,
     pub(super) sending: bool,
-    /// When there was nothing to be read after what had been received; 0 when
-    /// that is not known.
-    pub(super) drained: Nanos,
     pub(super) talk: Talk,
 }
 

@@ -78,7 +78,9 @@ fn no_completion_is_lost_when_more_come_than_there_is_room_for() {
     std::thread::spawn(move || while matches!(theirs.read(&mut [0; 1 << 16]), Ok(1..)) {});
     let sends = 2 * COMPLETIONS as usize + SUBMISSIONS as usize;
     // Submitted whenever the queue is full, and none reaped meanwhile.
-    (0..sends).for_each(|slot| ring.send(ours.as_fd(), 0, token(slot)));
+    for slot in 0..sends {
+        ring.send(ours.as_fd(), 0, token(slot));
+    }
     let mut seen = vec![false; sends];
     while seen.contains(&false) {
         ring.enter(Wait::ForCompletion).unwrap();
@@ -128,15 +130,32 @@ fn what_is_thrown_away_is_counted_and_nothing_else_is_taken() {
 #[test]
 fn completions_taken_in_out_of_turn_are_the_next_round_s() {
     let Some(mut ring) = ring() else { return };
-    ring.tick();
-    // As when the kernel takes no more requests in the middle of a batch.
-    while ring.batch.is_empty() {
+    let (ours, mut theirs) = pair();
+    theirs.write_all(b"answer").unwrap();
+    let asked = ring.receive_once(ours.as_fd(), 0, token(0));
+    // As when the kernel takes no more requests for now.
+    while !ring.reaped.iter().any(|one| one.entry.user_data() == token(0).tagged(Op::Receive)) {
         ring.uring.submit_and_wait(1).unwrap();
         ring.reap();
     }
-    assert!(ring.completion().is_none());
-    // Nothing else is under way: waiting for one more would be for ever.
+    assert!(ring.holds(asked));
+    // What has come answers no request that is yet to go out, and nothing else
+    // is under way: waiting for one more would be for ever.
     ring.enter(Wait::ForCompletion).unwrap();
-    assert!(matches!(ring.completion(), Some(Done { op: Op::Tick, .. })));
-    assert!(ring.completion().is_none());
+    let later = ring.receive_once(ours.as_fd(), 0, token(0));
+    let done = std::iter::from_fn(|| ring.completion()).find(|done| done.op == Op::Receive);
+    let round = done.unwrap().round;
+    assert!(asked < round && round <= later, "{asked} {round} {later}");
+}
+
+#[test]
+fn what_has_come_is_stamped_before_it_is_handled() {
+    let Some(mut ring) = ring() else { return };
+    let before = ring.shared.clock.now();
+    ring.tick();
+    ring.enter(Wait::ForCompletion).unwrap();
+    let after = ring.shared.clock.now();
+    while ring.shared.clock.now() == after {}
+    let done = ring.completion().unwrap();
+    assert!(before < done.at && done.at <= after, "{before} {} {after}", done.at);
 }
