@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 const CANCELLED: u8 = 1;
 const INTERRUPTED: u8 = 2;
+const ABORTED: u8 = 3;
 
 /// Ends a run early. Clones share one flag; the first request wins. Generator
 /// threads look at it at least every 20 ms.
@@ -23,12 +24,18 @@ impl Stop {
         self.request(INTERRUPTED);
     }
 
+    /// A criterion of the job is beyond rescue.
+    pub fn abort(&self) {
+        self.request(ABORTED);
+    }
+
     /// Why the run is to end, if it is.
     #[must_use]
     pub fn requested(&self) -> Option<EndReason> {
         match self.0.load(Ordering::Relaxed) {
             CANCELLED => Some(EndReason::Cancelled),
             INTERRUPTED => Some(EndReason::Interrupted),
+            ABORTED => Some(EndReason::Aborted),
             _ => None,
         }
     }

@@ -4,7 +4,7 @@
 //! compared afterwards.
 
 use crate::assemble::{Evidence, assemble, total};
-use crate::metrics::{self, Figures, Reading};
+use crate::metrics::{self, Figures, Known, Reading};
 use crate::result::RunResult;
 use crate::seconds::merged;
 use crate::statistics::{
@@ -232,9 +232,10 @@ impl Trials {
             let result =
                 assemble(&Evidence { spec: &one, recordings: &recordings, ..from.clone() });
             let tally = total(&recordings);
-            let value = match metrics::read(metric, &Figures { result: &result, tally: &tally }) {
+            let figures = Figures { result: &result, tally: &tally };
+            let value = match Known::named(metric).map(|metric| metric.read(&figures)) {
                 Some(Reading::Value(value)) => Some(value),
-                Some(Reading::NoData) | None => None,
+                Some(Reading::NoData(_)) | None => None,
             };
             Trial { index, value, full_seconds: full_seconds(&recordings), result }
         };

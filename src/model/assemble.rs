@@ -2,7 +2,9 @@
 //! always give the same result, whoever asks and whenever.
 
 use crate::arms::{self, Ask};
-use crate::criteria::{Criterion, CriterionOutcome, CriterionStatus, six_digits};
+use crate::baseline::BaselineFigures;
+use crate::conclusion;
+use crate::criteria::{Grounds, TrialSeconds};
 use crate::environment::{Environment, HostSnapshot};
 use crate::metrics::Figures;
 use crate::rate::RateKept;
@@ -12,8 +14,9 @@ use crate::result::{
     AddressResult, LoadResult, RunResult, ServerResult, StubStatusResult, TrialResult,
 };
 use crate::seconds::{merged, share, threads, threads_at_most};
-use crate::spec::{DEFAULT_CRITERION, LoadModel, Protocol};
-use crate::statistics::{Arm, Decision};
+use crate::spec::{LoadModel, Protocol};
+use crate::spread;
+use crate::statistics::Arm;
 use crate::validity::{SHORTEST_JUDGED_S, is_judged, remarks, validity};
 use crate::verdict::Validity;
 use crate::{
@@ -44,6 +47,9 @@ pub struct Evidence<'a> {
     /// What A against A showed for the compared metric, this target and
     /// [`environment`], in percent.
     pub noise_floor_pct: Option<f64>,
+    /// The baseline that the criteria name, when there is one for this
+    /// environment.
+    pub baseline: Option<&'a BaselineFigures>,
 }
 
 /// Makes the result. That of a job that compares is its candidate's, with the
@@ -54,8 +60,8 @@ pub fn assemble(evidence: &Evidence<'_>) -> RunResult {
     let (spec, recordings) = (evidence.spec.arm(Arm::B), arms::of_arm(evidence, Arm::B));
     let mut result = alone(&Evidence { spec: &spec, recordings: &recordings, ..evidence.clone() });
     result.comparison = arms::paired(evidence, &ask);
-    result.verdict = verdict(&result);
-    result.summary = summary(&result, &total(&recordings));
+    result.verdict = conclusion::verdict(&result);
+    result.summary = conclusion::summary(&result, &total(&recordings));
     result
 }
 
@@ -73,9 +79,14 @@ fn alone(evidence: &Evidence<'_>) -> RunResult {
     let mut result = figures(evidence, &trials, &tally);
     result.validity = validity(evidence, &trials, &result, &tally);
     result.notes = notes(evidence, &trials, &result);
-    result.criteria = judge_criteria(&spec.criteria, &result, &tally);
-    result.verdict = verdict(&result);
-    result.summary = summary(&result, &tally);
+    let grounds = Grounds {
+        figures: Figures { result: &result, tally: &tally },
+        trials: trials.iter().map(|trial| TrialSeconds::of(trial, &spec.load)).collect(),
+        baseline: evidence.baseline,
+    };
+    result.criteria = conclusion::criteria(&spec.criteria, &grounds);
+    result.verdict = conclusion::verdict(&result);
+    result.summary = conclusion::summary(&result, &tally);
     result
 }
 
@@ -115,39 +126,16 @@ fn figures(evidence: &Evidence<'_>, trials: &Trials<'_>, tally: &Tally) -> RunRe
             *failure_reasons.entry(reason.clone()).or_default() += count;
         }
     }
+    let mut connections = tally.connections;
+    connections.opened += ends().map(|end| end.opened_before).sum::<u64>();
+    let trial_results: Vec<TrialResult> =
+        trials.iter().map(|generators| trial_result(generators, spec)).collect();
     RunResult {
         job_id: evidence.job_id,
-        verdict: Verdict::Invalid,
-        summary: String::new(),
-        validity: Validity::default(),
-        criteria: Vec::new(),
-        comparison: None,
         load: load_result(spec, trials),
-        counts: tally.counts,
         warmup,
-        status_codes: tally.status_codes.iter().map(|(s, n)| (format!("{s:03}"), *n)).collect(),
         failure_reasons,
-        duration_s: tally.span_s(),
-        rps: per_second(tally.counts.ok, tally),
-        goodput_rps: per_second(tally.good(), tally),
-        rate_achieved_ratio: RateKept::of(tally).map(|kept| kept.achieved_ratio),
-        error_ratio: tally.error_ratio(),
-        non_2xx_ratio: (tally.counts.ok > 0)
-            .then(|| tally.non_2xx() as f64 / tally.counts.ok as f64),
-        bytes: tally.bytes,
-        connections: {
-            let mut connections = tally.connections;
-            connections.opened += ends().map(|end| end.opened_before).sum::<u64>();
-            connections
-        },
-        latency_ms: tally.latency.summary(),
-        latency_all_ms: tally.latency_all().summary(),
-        connect_ms: tally.connect.summary(),
-        tls_ms: tally.tls.summary(),
-        ttfb_ms: tally.ttfb.summary(),
-        service_ms: tally.service.summary(),
-        lateness_ms: tally.lateness.summary(),
-        dispatch_ms: tally.dispatch.summary(),
+        connections,
         ended: ended(trials, spec.trials, evidence.state),
         server: ServerResult {
             software: software(evidence.recordings),
@@ -157,8 +145,51 @@ fn figures(evidence: &Evidence<'_>, trials: &Trials<'_>, tally: &Tally) -> RunRe
         },
         kernel: kernel(evidence.recordings),
         environment: environment(evidence),
+        spread: spread::over(&trial_results),
+        trials: trial_results,
+        ..of_tally(tally)
+    }
+}
+
+/// What a tally says by itself, of a whole run as of some seconds of it. All
+/// else is empty.
+pub(crate) fn of_tally(tally: &Tally) -> RunResult {
+    RunResult {
+        job_id: JobId::nil(),
+        verdict: Verdict::Invalid,
+        summary: String::new(),
+        validity: Validity::default(),
+        criteria: Vec::new(),
+        comparison: None,
+        load: LoadResult::default(),
+        counts: tally.counts,
+        warmup: Counts::default(),
+        status_codes: tally.status_codes.iter().map(|(s, n)| (format!("{s:03}"), *n)).collect(),
+        failure_reasons: BTreeMap::new(),
+        duration_s: tally.span_s(),
+        rps: per_second(tally.counts.ok, tally),
+        goodput_rps: per_second(tally.good(), tally),
+        rate_achieved_ratio: RateKept::of(tally).map(|kept| kept.achieved_ratio),
+        error_ratio: tally.error_ratio(),
+        non_2xx_ratio: (tally.counts.ok > 0)
+            .then(|| tally.non_2xx() as f64 / tally.counts.ok as f64),
+        bytes: tally.bytes,
+        connections: tally.connections,
+        latency_ms: tally.latency.summary(),
+        latency_all_ms: tally.latency_all().summary(),
+        connect_ms: tally.connect.summary(),
+        tls_ms: tally.tls.summary(),
+        ttfb_ms: tally.ttfb.summary(),
+        service_ms: tally.service.summary(),
+        lateness_ms: tally.lateness.summary(),
+        dispatch_ms: tally.dispatch.summary(),
+        ended: EndReason::default(),
+        server: ServerResult::default(),
+        kernel: None,
+        environment: Environment::default(),
         notes: Vec::new(),
-        trials: trials.iter().map(|generators| trial_result(generators, spec)).collect(),
+        trials: Vec::new(),
+        spread: BTreeMap::new(),
         links: BTreeMap::new(),
     }
 }
@@ -249,9 +280,11 @@ fn ended(trials: &Trials<'_>, asked: u32, state: JobState) -> EndReason {
     match state {
         JobState::Cancelled => EndReason::Cancelled,
         JobState::Interrupted => EndReason::Interrupted,
-        _ if (trials.len() as u32) < asked => EndReason::Interrupted,
         _ => {
-            trials.iter().flatten().map(|r| end_of(r)).max_by_key(|e| *e as u8).unwrap_or_default()
+            let ends = || trials.iter().flatten().map(|recording| end_of(recording));
+            let worst = ends().max_by_key(|end| *end as u8).unwrap_or_default();
+            let complete = trials.len() as u32 >= asked || worst == EndReason::Aborted;
+            if complete { worst } else { EndReason::Interrupted }
         }
     }
 }
@@ -354,88 +387,6 @@ fn resumed(spec: &JobSpec, result: &RunResult) -> Option<String> {
             full + resumed
         )
     })
-}
-
-fn judge_criteria(
-    expressions: &[String],
-    result: &RunResult,
-    tally: &Tally,
-) -> Vec<CriterionOutcome> {
-    let figures = Figures { result, tally };
-    let judge = |text: &str| match Criterion::parse(text) {
-        Ok(criterion) => criterion.evaluate(&figures),
-        Err(_) => Criterion::unreadable(text),
-    };
-    let mut outcomes: Vec<CriterionOutcome> = expressions.iter().map(|text| judge(text)).collect();
-    if outcomes.iter().all(|outcome| outcome.metric != "error_ratio") {
-        outcomes.push(judge(DEFAULT_CRITERION));
-    }
-    outcomes
-}
-
-fn verdict(result: &RunResult) -> Verdict {
-    let any = |status| result.criteria.iter().any(|criterion| criterion.status == status);
-    let decided = |decision| result.comparison.as_ref().is_some_and(|c| c.decision == decision);
-    if !result.validity.valid {
-        Verdict::Invalid
-    } else if any(CriterionStatus::Fail) || decided(Decision::Regression) {
-        Verdict::Fail
-    } else if any(CriterionStatus::NoData)
-        || decided(Decision::Inconclusive)
-        || result.counts.ok == 0
-    {
-        Verdict::Inconclusive
-    } else {
-        Verdict::Pass
-    }
-}
-
-fn summary(result: &RunResult, tally: &Tally) -> String {
-    let mut why = match result.verdict {
-        Verdict::Invalid => result.validity.reasons.clone(),
-        Verdict::Fail => criteria_in_words(result, CriterionStatus::Fail),
-        Verdict::Inconclusive => criteria_in_words(result, CriterionStatus::NoData),
-        Verdict::Pass => Vec::new(),
-    };
-    if let Some(comparison) = &result.comparison {
-        why.push(comparison.summary.clone());
-        return format!("{}: {}", result.verdict, why.join("; "));
-    }
-    if why.is_empty() && result.verdict != Verdict::Pass {
-        why.push("there was no complete response".to_owned());
-    }
-    let decided = result.counts.issued.saturating_sub(result.counts.aborted);
-    let p99 = result.latency_ms.p99.map(|p| format!("p99 {p} ms, ")).unwrap_or_default();
-    let figures = format!(
-        "{:.1} good responses per second, {p99}{} of {decided} requests without a good answer",
-        result.goodput_rps,
-        decided.saturating_sub(tally.good())
-    );
-    match &why[..] {
-        [] => format!("{}: {figures}", result.verdict),
-        why => format!("{}: {} ({figures})", result.verdict, why.join("; ")),
-    }
-}
-
-fn criteria_in_words(result: &RunResult, status: CriterionStatus) -> Vec<String> {
-    result
-        .criteria
-        .iter()
-        .filter(|criterion| criterion.status == status)
-        .map(|criterion| match criterion.observed {
-            Some(value) => {
-                format!("{} is violated, observed {}", criterion.expression, six_digits(value))
-            }
-            None => format!("{} cannot be decided, {}", criterion.expression, why(criterion)),
-        })
-        .collect()
-}
-
-fn why(undecided: &CriterionOutcome) -> &'static str {
-    match Criterion::parse(&undecided.expression) {
-        Ok(_) => "too few samples",
-        Err(_) => "this benchd does not know it",
-    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,8 @@ use crate::{
 use serde_json::json;
 
 pub(crate) fn spec(criteria: &[&str]) -> JobSpec {
-    let document = json!({"target": {"url": "http://localhost/"}, "load": {"connections": 1}, "criteria": criteria});
+    let target = json!({"url": "http://localhost/", "stub_status": "http://localhost/status"});
+    let document = json!({"target": target, "load": {"connections": 1}, "criteria": criteria});
     JobSpec::parse(&document, &|_| None).unwrap()
 }
 
@@ -96,6 +97,7 @@ pub(crate) fn judge_on(
         host,
         same_host: true,
         noise_floor_pct: None,
+        baseline: None,
     })
 }
 

@@ -1,18 +1,43 @@
-//! Criteria: `metric op number[unit]`, such as `latency_p99_ms < 500`.
+//! Criteria: `[warn:|abort:] metric op number[unit] [for duration]`, such as
+//! `latency_p99_ms < 500`, and `[warn:] metric within N% of baseline [name]`.
 
-use crate::metrics::{self, Figures, Reading};
+mod consistency;
+mod grammar;
+mod judge;
+mod rescue;
+mod units;
+mod windows;
+
+use crate::metrics::Known;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+pub(crate) use consistency::contradictions;
+pub(crate) use judge::Grounds;
+pub use rescue::Watch;
+pub(crate) use windows::TrialSeconds;
+
 /// A condition on a metric.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Criterion {
     /// As it was written.
     pub expression: String,
     /// A metric of the catalogue.
     pub metric: String,
-    op: Op,
-    limit: f64,
+    /// What becomes of a run that violates it.
+    pub severity: Severity,
+    known: Known,
+    test: Test,
+}
+
+/// What is asked of the metric.
+#[derive(Clone, Debug, PartialEq)]
+enum Test {
+    /// A fixed limit: over the whole run, or over every so many consecutive
+    /// whole seconds of each trial.
+    Limit { op: Op, limit: f64, window_s: Option<u32> },
+    /// No worse than the baseline of that name by more than this share.
+    Baseline { tolerated: f64, name: String },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,137 +49,69 @@ enum Op {
     Equal,
 }
 
-/// Longest first, so that `<=` is not read as `<`.
-const OPS: [(&str, Op); 5] = [
-    ("<=", Op::LessOrEqual),
-    (">=", Op::GreaterOrEqual),
-    ("==", Op::Equal),
-    ("<", Op::Less),
-    (">", Op::Greater),
-];
-
-/// A unit a number may carry.
-struct Unit {
-    suffix: &'static str,
-    fits: fn(&str) -> bool,
-    /// To the metric's own unit.
-    factor: f64,
+impl Op {
+    fn holds(self, value: f64, limit: f64) -> bool {
+        match self {
+            Self::Less => value < limit,
+            Self::LessOrEqual => value <= limit,
+            Self::Greater => value > limit,
+            Self::GreaterOrEqual => value >= limit,
+            Self::Equal => (value - limit).abs() <= f64::EPSILON * limit.abs().max(1.0),
+        }
+    }
 }
-
-const UNITS: [Unit; 5] = [
-    Unit { suffix: "%", fits: metrics::is_ratio, factor: 0.01 },
-    Unit { suffix: "us", fits: is_milliseconds, factor: 0.001 },
-    Unit { suffix: "ms", fits: is_milliseconds, factor: 1.0 },
-    Unit { suffix: "k", fits: is_count, factor: 1000.0 },
-    Unit { suffix: "s", fits: is_milliseconds, factor: 1000.0 },
-];
 
 impl Criterion {
-    /// Reads an expression.
-    ///
-    /// # Errors
-    /// A sentence that says what is wrong and what would be right.
-    pub fn parse(expression: &str) -> Result<Self, String> {
-        let shape = || {
-            format!(
-                "{expression:?} is no criterion: write \"metric op number\", such as \"latency_p99_ms < 500\"; op is one of < <= > >= =="
-            )
-        };
-        let at = expression.find(['<', '>', '=']).ok_or_else(shape)?;
-        let (metric, rest) = (expression[..at].trim(), &expression[at..]);
-        let (symbol, op) =
-            OPS.iter().find(|(symbol, _)| rest.starts_with(symbol)).ok_or_else(shape)?;
-        let number = rest[symbol.len()..].trim();
-        if metric.is_empty() || number.is_empty() {
-            return Err(shape());
-        }
-        if !metrics::is_known(metric) {
-            let hint = metrics::nearest(metric).map_or_else(
-                || "GET /metrics-catalogue and `benchd metrics` list the known ones".to_owned(),
-                |near| format!("did you mean {near:?}?"),
-            );
-            return Err(format!("unknown metric {metric:?} in {expression:?}; {hint}"));
-        }
-        let limit = limit(metric, number).map_err(|why| format!("{why} in {expression:?}"))?;
-        Ok(Self {
-            expression: expression.trim().to_owned(),
-            metric: metric.to_owned(),
-            op: *op,
-            limit,
-        })
-    }
-
-    /// Judges it by the figures.
-    pub(crate) fn evaluate(&self, figures: &Figures<'_>) -> CriterionOutcome {
-        let observed = match metrics::read(&self.metric, figures) {
-            Some(Reading::Value(value)) => Some(value),
-            Some(Reading::NoData) | None => None,
-        };
-        let status = match observed {
-            None => CriterionStatus::NoData,
-            Some(value) if self.holds(value) => CriterionStatus::Pass,
-            Some(_) => CriterionStatus::Fail,
-        };
-        CriterionOutcome {
-            expression: self.expression.clone(),
-            metric: self.metric.clone(),
-            observed,
-            status,
+    /// The baseline it speaks of, if it does.
+    #[must_use]
+    pub fn baseline_name(&self) -> Option<&str> {
+        match &self.test {
+            Test::Limit { .. } => None,
+            Test::Baseline { name, .. } => Some(name),
         }
     }
 
-    /// What an expression comes to that cannot be read here, such as one that
-    /// another version of benchd took: it is never left out.
-    pub(crate) fn unreadable(expression: &str) -> CriterionOutcome {
-        let metric = expression.split(['<', '>', '=']).next().unwrap_or_default().trim();
-        CriterionOutcome {
-            expression: expression.to_owned(),
-            metric: metric.to_owned(),
-            observed: None,
-            status: CriterionStatus::NoData,
-        }
-    }
-
-    fn holds(&self, value: f64) -> bool {
-        match self.op {
-            Op::Less => value < self.limit,
-            Op::LessOrEqual => value <= self.limit,
-            Op::Greater => value > self.limit,
-            Op::GreaterOrEqual => value >= self.limit,
-            Op::Equal => (value - self.limit).abs() <= f64::EPSILON * self.limit.abs().max(1.0),
-        }
+    /// True when it states what share of errors is borne, so that the default
+    /// does not stand beside it: a warning bears nothing, and neither does a
+    /// baseline, whatever it was.
+    pub(crate) fn limits_errors(&self) -> bool {
+        self.metric == "error_ratio"
+            && self.severity != Severity::Warn
+            && matches!(self.test, Test::Limit { .. })
     }
 }
 
-fn limit(metric: &str, text: &str) -> Result<f64, String> {
-    let unit = UNITS.iter().find(|unit| text.ends_with(unit.suffix));
-    let (digits, factor) = match unit {
-        Some(unit) if (unit.fits)(metric) => {
-            (text[..text.len() - unit.suffix.len()].trim_end(), unit.factor)
-        }
-        Some(unit) => {
-            return Err(format!("unit {:?} does not fit metric {metric:?}", unit.suffix));
-        }
-        None => (text, 1.0),
-    };
-    let number: f64 = digits.parse().map_err(|_| format!("{text:?} is no number"))?;
-    if !number.is_finite() {
-        return Err(format!("{text:?} is no finite number"));
-    }
-    let limit = number * factor;
-    if metrics::is_ratio(metric) && metric != "generator_cpu_ratio" && !(0.0..=1.0).contains(&limit)
-    {
-        return Err(format!("{text:?} is no ratio: {metric} runs from 0 to 1 (or 0% to 100%)"));
-    }
-    Ok(limit)
+/// The baseline that criteria speak of, if any does: a job names one at most.
+#[must_use]
+pub fn baseline_name(expressions: &[String]) -> Option<String> {
+    let criteria = expressions.iter().filter_map(|text| Criterion::parse(text).ok());
+    criteria.filter_map(|criterion| criterion.baseline_name().map(str::to_owned)).next()
 }
 
-fn is_milliseconds(metric: &str) -> bool {
-    metric.ends_with("_ms")
+/// What becomes of a run that violates a criterion.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Its verdict is `fail`.
+    #[default]
+    Fail,
+    /// It is told, and the verdict stays what it is.
+    Warn,
+    /// Its verdict is `fail`, and it ends as soon as nothing that may follow
+    /// could make the criterion hold.
+    Abort,
 }
 
-fn is_count(metric: &str) -> bool {
-    !is_milliseconds(metric) && !metrics::is_ratio(metric)
+impl Severity {
+    /// How the severity is written before a criterion.
+    #[must_use]
+    pub const fn prefix(self) -> &'static str {
+        match self {
+            Self::Fail => "",
+            Self::Warn => "warn:",
+            Self::Abort => "abort:",
+        }
+    }
 }
 
 /// A criterion with what was observed.
@@ -166,10 +123,53 @@ pub struct CriterionOutcome {
     /// Its metric.
     #[schema(example = "latency_p99_ms")]
     pub metric: String,
-    /// The observed value in the metric's unit; null when there is none.
+    /// What its violation does.
+    #[serde(default)]
+    pub severity: Severity,
+    /// The observed value in the metric's unit, of `for` that of the worst
+    /// window; null when there is none.
     pub observed: Option<f64>,
+    /// What it is held against, in the metric's unit; null without a baseline
+    /// to reckon it from.
+    #[serde(default)]
+    #[schema(example = 500.0)]
+    pub limit: Option<f64>,
+    /// What the baseline measured, in the metric's unit; null when the criterion
+    /// speaks of none, or there is none.
+    #[serde(default)]
+    pub baseline: Option<f64>,
     /// Whether it holds.
     pub status: CriterionStatus,
+    /// Where it was violated, or why it has no data; null when there is no more
+    /// to say.
+    #[serde(default)]
+    #[schema(example = "from 12 s to 22 s")]
+    pub reason: Option<String>,
+}
+
+impl CriterionOutcome {
+    /// The condition without the word for its severity.
+    #[must_use]
+    pub fn condition(&self) -> &str {
+        self.expression.strip_prefix(self.severity.prefix()).unwrap_or(&self.expression).trim()
+    }
+
+    /// What it came to, as a part of a sentence.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        let condition = self.condition();
+        let reason = self.reason.as_deref();
+        let more = reason.map(|reason| format!(", {reason}")).unwrap_or_default();
+        match (self.status, self.observed.map(six_digits)) {
+            (CriterionStatus::Fail, Some(value)) => {
+                format!("{condition} is violated, observed {value}{more}")
+            }
+            (CriterionStatus::Pass, Some(value)) => {
+                format!("{condition} holds, observed {value}{more}")
+            }
+            _ => format!("{condition} cannot be decided{more}"),
+        }
+    }
 }
 
 /// Whether a criterion holds.
@@ -197,7 +197,7 @@ pub fn six_digits(value: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Criterion, six_digits};
+    use super::six_digits;
 
     #[test]
     fn what_was_observed_is_shown_in_six_digits() {
@@ -210,58 +210,6 @@ mod tests {
             (f64::INFINITY, f64::INFINITY),
         ] {
             assert_eq!(six_digits(value), shown);
-        }
-    }
-
-    fn limit_of(text: &str) -> f64 {
-        Criterion::parse(text).unwrap().limit
-    }
-
-    #[test]
-    fn reads_operators_and_units() {
-        assert_eq!(limit_of("latency_p99_ms < 500"), 500.0);
-        assert_eq!(limit_of("latency_p99_ms<=20ms"), 20.0);
-        assert_eq!(limit_of("latency_p99_ms < 1.5s"), 1500.0);
-        assert_eq!(limit_of("latency_p50_ms < 500us"), 0.5);
-        assert_eq!(limit_of("error_ratio < 0.1%"), 0.001);
-        assert_eq!(limit_of("rps >= 15k"), 15_000.0);
-        assert_eq!(limit_of(" nginx_dropped == 0 "), 0.0);
-    }
-
-    #[test]
-    fn operators_decide_at_the_limit_itself() {
-        for (op, below, at, above) in [
-            ("<", true, false, false),
-            ("<=", true, true, false),
-            (">", false, false, true),
-            (">=", false, true, true),
-            ("==", false, true, false),
-        ] {
-            let criterion = Criterion::parse(&format!("rps {op} 10")).unwrap();
-            let holds = [9.0, 10.0, 11.0].map(|value| criterion.holds(value));
-            assert_eq!(holds, [below, at, above], "{op}");
-        }
-    }
-
-    #[test]
-    fn refusals_say_what_would_be_right() {
-        for (text, part) in [
-            ("latency_p99 < 5", "did you mean \"latency_p99_ms\""),
-            ("nonsense_here_of_no_kin < 5", "metrics-catalogue"),
-            ("rps", "metric op number"),
-            ("", "metric op number"),
-            ("< 5", "metric op number"),
-            ("rps <", "metric op number"),
-            ("rps < many", "no number"),
-            ("rps < NaN", "no finite number"),
-            ("rps < 5%", "does not fit"),
-            ("error_ratio < 5ms", "does not fit"),
-            ("error_ratio < 5", "0 to 1"),
-            ("error_ratio < -1%", "0 to 1"),
-            ("rps = 5", "metric op number"),
-        ] {
-            let refusal = Criterion::parse(text).unwrap_err();
-            assert!(refusal.contains(part), "{text}: {refusal}");
         }
     }
 }

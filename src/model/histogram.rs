@@ -148,10 +148,18 @@ impl Histogram {
     /// exact minimum and maximum. `percent` is 0 to 100.
     #[must_use]
     pub fn percentile_us(&self, percent: f64) -> Option<u64> {
-        let total = self.len();
+        self.value_of_rank(Self::rank(percent, self.len()))
+    }
+
+    /// The nearest rank, from 1, of a percentile among so many values.
+    pub(crate) fn rank(percent: f64, total: u64) -> u64 {
         // A product such as 99.9 · 1000 may come out a hair above its rank.
         let exact = percent * total as f64 / 100.0;
-        let rank = ((exact * (1.0 - 4.0 * f64::EPSILON)).ceil() as u64).clamp(1, total.max(1));
+        ((exact * (1.0 - 4.0 * f64::EPSILON)).ceil() as u64).clamp(1, total.max(1))
+    }
+
+    /// The value at a rank from 1, ascending, in microseconds.
+    pub(crate) fn value_of_rank(&self, rank: u64) -> Option<u64> {
         let mut below = 0;
         let reaches = |(value, count): (u64, u64)| {
             below += count;

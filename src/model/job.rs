@@ -17,6 +17,11 @@ use uuid::Uuid;
 pub struct JobId(pub Uuid);
 
 impl JobId {
+    /// The id of figures that belong to no job yet.
+    pub(crate) const fn nil() -> Self {
+        Self(Uuid::nil())
+    }
+
     /// A fresh id.
     #[must_use]
     pub fn new() -> Self {

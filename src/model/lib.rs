@@ -4,6 +4,8 @@
 
 pub mod arms;
 pub mod assemble;
+pub mod baseline;
+mod conclusion;
 pub mod criteria;
 pub mod environment;
 pub mod event;
@@ -22,6 +24,7 @@ mod seconds;
 pub mod secrets;
 pub mod span;
 pub mod spec;
+mod spread;
 pub mod statistics;
 pub mod stub_status;
 pub mod time;

@@ -21,7 +21,7 @@ fn second(in_flight: f64, busy: f64) -> Second {
     for _ in 0..100 {
         tally.counts.add(Outcome::Ok);
     }
-    Second { connections: u64::from(CONNECTIONS), tally, kernel: None }
+    Second { index: 0, connections: u64::from(CONNECTIONS), tally, kernel: None }
 }
 
 fn with_kernel(second: Second, kernel: KernelCounts) -> Second {

@@ -22,12 +22,16 @@ pub(crate) fn stub_status(recordings: &[TrialRecording]) -> Option<StubStatusRes
     let ours =
         if all_ended { most_sent(recordings).saturating_add(polls_failed) } else { u64::MAX };
     let requests = sum(|trial| trial.requests);
+    let most = |gauge: fn(StubStatus) -> u64| polls().filter_map(|p| p.status).map(gauge).max();
     let total = StubStatusResult {
         accepts: sum(|trial| trial.accepts),
         handled: sum(|trial| trial.handled),
         requests,
         dropped: sum(|trial| trial.accepts.saturating_sub(trial.handled)),
-        active_max: polls().filter_map(|poll| Some(poll.status?.active)).max(),
+        active_max: most(|status| status.active),
+        reading_max: most(|status| status.reading),
+        writing_max: most(|status| status.writing.saturating_sub(1)),
+        waiting_max: most(|status| status.waiting),
         polls: polls().count() as u64,
         polls_failed,
         foreign_requests: requests.map(|requests| requests.saturating_sub(ours)),

@@ -232,6 +232,8 @@ pub enum EndReason {
     /// All requests were made, or the time was over.
     #[default]
     Completed,
+    /// A criterion marked `abort:` was beyond rescue.
+    Aborted,
     /// Somebody cancelled it.
     Cancelled,
     /// The generator died or was stopped.

@@ -91,8 +91,28 @@ pub struct RunResult {
     pub notes: Vec<String>,
     /// Each trial on its own.
     pub trials: Vec<TrialResult>,
+    /// How far the trials lie apart, by metric; empty with fewer than two.
+    #[serde(default)]
+    pub spread: BTreeMap<String, Spread>,
     /// Where to find the parts.
     pub links: BTreeMap<String, String>,
+}
+
+/// One metric over the trials of a job, in the metric's unit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Spread {
+    /// Half of the trials lie at or below it; the mean of the middle two when
+    /// their number is even.
+    pub median: f64,
+    /// The smallest.
+    pub min: f64,
+    /// The largest.
+    pub max: f64,
+    /// Coefficient of variation: the sample standard deviation as a share of the
+    /// mean; null when the mean is 0.
+    pub cv: Option<f64>,
+    /// Trials that have a figure.
+    pub n: u32,
 }
 
 /// The load as it was made.
@@ -173,6 +193,15 @@ pub struct StubStatusResult {
     pub dropped: Option<u64>,
     /// Most open connections seen, the poller's included.
     pub active_max: Option<u64>,
+    /// Most connections seen whose request was being read.
+    #[serde(default)]
+    pub reading_max: Option<u64>,
+    /// Most connections seen that were being answered, the poll's left out.
+    #[serde(default)]
+    pub writing_max: Option<u64>,
+    /// Most idle or silent connections seen.
+    #[serde(default)]
+    pub waiting_max: Option<u64>,
     /// Every poll made for the job.
     pub polls: u64,
     /// Polls that brought no page.

@@ -11,6 +11,8 @@ const SHORTEST_ROW_US: u64 = 250_000;
 /// One second of all generators.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Second {
+    /// Which second, from 0.
+    pub(crate) index: u32,
     /// Open connections at its end.
     pub(crate) connections: u64,
     pub(crate) tally: Tally,
@@ -27,21 +29,28 @@ impl Second {
 
 impl From<&SecondRecord> for Second {
     fn from(record: &SecondRecord) -> Self {
-        let SecondRecord { connections_open, tally, kernel, .. } = record;
-        Self { connections: u64::from(*connections_open), tally: tally.clone(), kernel: *kernel }
+        let SecondRecord { index, connections_open, tally, kernel } = record;
+        let connections = u64::from(*connections_open);
+        Self { index: *index, connections, tally: tally.clone(), kernel: *kernel }
     }
 }
 
-/// The seconds of a trial in order, a short rest joined to the second before.
-pub(crate) fn merged(generators: &[&TrialRecording]) -> Vec<Second> {
+/// The seconds of a trial in order, as they were recorded.
+pub(crate) fn by_index(generators: &[&TrialRecording]) -> Vec<Second> {
     let mut seconds: BTreeMap<u32, Second> = BTreeMap::new();
     for second in generators.iter().flat_map(|g| &g.seconds) {
         let merged = seconds.entry(second.index).or_default();
+        merged.index = second.index;
         merged.connections += u64::from(second.connections_open);
         merged.tally.merge_parallel(&second.tally);
         merged.add_kernel(second.kernel.as_ref());
     }
-    let mut merged: Vec<Second> = seconds.into_values().collect();
+    seconds.into_values().collect()
+}
+
+/// The seconds of a trial in order, a short rest joined to the second before.
+pub(crate) fn merged(generators: &[&TrialRecording]) -> Vec<Second> {
+    let mut merged = by_index(generators);
     let rest_is_short = merged.last().is_some_and(|rest| rest.tally.span_us < SHORTEST_ROW_US);
     if rest_is_short
         && merged.len() > 1

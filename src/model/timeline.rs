@@ -156,7 +156,7 @@ fn row(
     signs: &Signs,
     nginx: &NginxSecond,
 ) -> TimelineRow {
-    let Second { connections, tally, kernel } = second;
+    let Second { connections, tally, kernel, .. } = second;
     let span_s = tally.span_s();
     let per_second = |count: u64| {
         if span_s > 0.0 { count as f64 / span_s } else { 0.0 }

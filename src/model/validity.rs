@@ -25,7 +25,7 @@ pub(crate) fn validity(
 ) -> Validity {
     let mut reasons = Vec::new();
     match result.ended {
-        EndReason::Completed => {}
+        EndReason::Completed | EndReason::Aborted => {}
         EndReason::Cancelled => reasons.push(format!(
             "the run was cancelled after {:.1} s of measuring: the figures cover only that part",
             result.duration_s

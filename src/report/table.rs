@@ -91,6 +91,7 @@ fn write_setting(page: &mut Page, report: &Report<'_>) {
     );
     let ended = match result.ended {
         EndReason::Completed => "",
+        EndReason::Aborted => ", aborted",
         EndReason::Cancelled => ", cancelled",
         EndReason::Interrupted => ", interrupted",
     };

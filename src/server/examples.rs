@@ -140,6 +140,7 @@ pub(crate) fn result() -> RunResult {
         host,
         same_host: true,
         noise_floor_pct: None,
+        baseline: None,
     });
     result.links = links(id());
     result

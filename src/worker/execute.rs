@@ -141,6 +141,7 @@ async fn measure(
             host,
             same_host,
             noise_floor_pct: None,
+            baseline: None,
         };
         let result = assemble(&evidence);
         Outcome { state, error: None, result: Some(result), recordings }

@@ -182,6 +182,7 @@ async fn result_of(worker: &Worker, lease: &Lease) -> Result<Option<RunResult>, 
             host,
             same_host,
             noise_floor_pct: None,
+            baseline: None,
         })
     });
     let log = |error: &_| tracing::error!(%job, %error, "the result could not be assembled");

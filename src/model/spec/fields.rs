@@ -102,6 +102,11 @@ impl Errors {
     pub(super) fn add(&mut self, pointer: &str, detail: &str) {
         self.0.push(FieldError { pointer: pointer.to_owned(), detail: detail.to_owned() });
     }
+
+    /// True when something is wrong with that field or a part of it.
+    pub(super) fn any_under(&self, pointer: &str) -> bool {
+        self.0.iter().any(|error| error.pointer.starts_with(pointer))
+    }
 }
 
 /// The fields of one object; what nobody asks for is refused at the end.

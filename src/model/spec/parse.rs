@@ -10,7 +10,7 @@ use super::{
     FieldError, JobSpec, LoadSpec, OnInconclusive, Protocol, RequestSpec, TargetSpec, addresses,
     compare,
 };
-use crate::criteria::Criterion;
+use crate::criteria::{Criterion, contradictions};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -80,6 +80,7 @@ impl JobSpec {
         if spec.target.unix_socket.is_some() && !spec.load.source_addresses.is_empty() {
             errors.add("/load/source_addresses", "leads to no unix socket: leave it out");
         }
+        check_criteria(document.get("criteria"), &spec, &mut errors);
         fields.refuse_rest(&mut errors);
         if errors.0.is_empty() { Ok(spec) } else { Err(errors.0) }
     }
@@ -265,6 +266,21 @@ fn criteria(value: Option<&Value>, errors: &mut Errors) -> Vec<String> {
         errors.add("/criteria", &format!("holds {many} criteria: at most {MAX_CRITERIA}"));
     }
     criteria
+}
+
+/// What the criteria have to do with each other and with the load, as far as
+/// that can be read.
+fn check_criteria(value: Option<&Value>, spec: &JobSpec, errors: &mut Errors) {
+    if errors.any_under("/load") || errors.any_under("/target") {
+        return;
+    }
+    let items = value.and_then(Value::as_array).into_iter().flatten().enumerate();
+    let read =
+        |(place, item): (usize, &Value)| Some((place, Criterion::parse(item.as_str()?).ok()?));
+    let criteria: Vec<(usize, Criterion)> = items.take(MAX_CRITERIA).filter_map(read).collect();
+    for (place, why) in contradictions(&criteria, spec) {
+        errors.add(&format!("/criteria/{place}"), &why);
+    }
 }
 
 fn labels(value: Option<&Value>, errors: &mut Errors) -> BTreeMap<String, String> {

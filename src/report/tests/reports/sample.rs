@@ -34,6 +34,7 @@ impl Sample {
             host: HostSnapshot::default(),
             same_host: true,
             noise_floor_pct: None,
+            baseline: None,
         });
         let job = Job {
             id,

@@ -88,6 +88,7 @@ impl TestApp {
             host,
             same_host: true,
             noise_floor_pct: None,
+            baseline: None,
         });
         let finish = Finish { state, result: Some(&result), error: None, at: at(end) };
         self.store.finish(lease, finish).await.unwrap();

@@ -75,6 +75,7 @@ pub(crate) fn result(lease: &Lease) -> RunResult {
         host: HostSnapshot::default(),
         same_host: false,
         noise_floor_pct: None,
+        baseline: None,
     });
     result.rps = 0.1 + 0.2;
     result.duration_s = 1.0 / 3.0;
