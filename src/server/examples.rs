@@ -32,7 +32,9 @@ pub(crate) fn posted() -> Value {
             "warmup": "2s", "timeout": "30s"
         },
         "trials": 1,
-        "criteria": ["latency_p99_ms < 500", "goodput_rps > 100", "error_ratio < 0.1%"],
+        "criteria": [
+            "latency_p95_ms < 500", "goodput_rps > 100", "error_ratio < 0.1%", "warn: rps > 150 for 1s"
+        ],
         "labels": {"branch": "main", "commit": "4f2c9e1"}
     })
 }

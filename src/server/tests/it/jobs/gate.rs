@@ -32,7 +32,7 @@ async fn a_failing_job_closes_it_and_says_why() {
 #[tokio::test]
 async fn what_cannot_be_decided_passes_unless_the_job_says_otherwise() {
     let app = TestApp::new().await;
-    let undecidable = json!(["nginx_foreign_requests < 5", "tls_max_ms < 5"]);
+    let undecidable = json!(["latency_p99_ms < 5"]);
     let answer = gate_of(&app, &job_with(json!({"criteria": undecidable}))).await;
     assert_eq!(answer.status, StatusCode::OK);
     assert_eq!(answer.json()["verdict"], "inconclusive");
