@@ -32,4 +32,4 @@ openapi:
 	mv openapi/openapi.json.new openapi/openapi.json
 
 setup:
-	tests/setup.sh nginx postgresql apache2-utils iproute2
+	tests/setup.sh nginx postgresql apache2-utils iproute2 curl

@@ -245,9 +245,21 @@ pub(crate) struct JudgeArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Where and how")]
 pub(crate) struct OutputArgs {
-    /// What to print: table, json, ab, csv or markdown
+    /// What to print: table, json, ab, csv, markdown, junit, openmetrics,
+    /// load_performance (GitLab's, as of k6) or hdr
     #[arg(long, env = "BENCHD_FORMAT", default_value = "table", value_name = "FORMAT")]
     pub(crate) format: String,
+    /// Write this format into a file, too (repeatable; one a line in the variable)
+    #[arg(
+        long = "output",
+        env = "BENCHD_OUTPUT",
+        value_name = "FORMAT=FILE",
+        value_delimiter = '\n'
+    )]
+    pub(crate) outputs: Vec<String>,
+    /// Append Markdown to the file that $GITHUB_STEP_SUMMARY names, when it is set
+    #[arg(long, env = "BENCHD_SUMMARY")]
+    pub(crate) summary: bool,
     /// Let this service measure instead of this process
     #[arg(long, env = "BENCHD_SERVER", value_name = "URL")]
     pub(crate) server: Option<String>,

@@ -2,6 +2,7 @@
 
 mod document;
 mod here;
+mod outputs;
 mod target;
 mod there;
 mod words;
@@ -12,23 +13,21 @@ use crate::output::tell;
 use crate::signal;
 use benchd_model::Job;
 use benchd_model::policy::TargetPolicy;
-use benchd_report::Format;
+use outputs::Outputs;
 
-/// Measures what was asked for and prints the report on stdout.
+/// Measures what was asked for and delivers the report.
 pub(crate) async fn run(args: RunArgs, policy: TargetPolicy) -> anyhow::Result<Exit> {
-    let format: Format = args.output.format.parse().map_err(|why| {
-        Stop::error(Exit::Usage, format!("{}: {why}", args.sources.name("--format")))
-    })?;
+    let outputs = Outputs::prepare(&args)?;
     let document = document::build(&args)?;
     let shutdown = signal::shutdown()?;
     match &args.output.server {
-        Some(server) => there::run(&args, server, &document, format, shutdown).await,
+        Some(server) => there::run(&args, server, &document, outputs, shutdown).await,
         None => {
             if args.output.wait.is_some() {
                 let wait = args.sources.name("--wait");
                 tell(format_args!("benchd: {wait} has no effect without --server"));
             }
-            here::run(&args, &document, policy, format, shutdown).await
+            here::run(&args, &document, policy, outputs, shutdown).await
         }
     }
 }

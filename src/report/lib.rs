@@ -5,7 +5,11 @@
 pub mod ab;
 mod csv;
 mod figures;
+mod hdr;
+mod junit;
+mod load_performance;
 mod markdown;
+pub mod openmetrics;
 mod table;
 
 use benchd_model::{Job, RunResult, TrialRecording, assemble, timeline};
@@ -26,13 +30,31 @@ pub enum Format {
     Csv,
     /// A short summary for a pull request or a job log.
     Markdown,
+    /// Test cases for what shows test reports: one for each criterion.
+    Junit,
+    /// Gauges for GitLab's metrics report.
+    OpenMetrics,
+    /// k6's summary, for GitLab's load performance widget.
+    LoadPerformance,
+    /// The latency distribution as HdrHistogram prints it.
+    Hdr,
     /// What a person reads in a terminal.
     Table,
 }
 
 impl Format {
     /// Every format.
-    pub const ALL: [Self; 5] = [Self::Json, Self::Ab, Self::Csv, Self::Markdown, Self::Table];
+    pub const ALL: [Self; 9] = [
+        Self::Json,
+        Self::Ab,
+        Self::Csv,
+        Self::Markdown,
+        Self::Junit,
+        Self::OpenMetrics,
+        Self::LoadPerformance,
+        Self::Hdr,
+        Self::Table,
+    ];
 
     /// The name that `?format=` and `--format` take.
     #[must_use]
@@ -42,6 +64,10 @@ impl Format {
             Self::Ab => "ab",
             Self::Csv => "csv",
             Self::Markdown => "markdown",
+            Self::Junit => "junit",
+            Self::OpenMetrics => "openmetrics",
+            Self::LoadPerformance => "load_performance",
+            Self::Hdr => "hdr",
             Self::Table => "table",
         }
     }
@@ -50,8 +76,10 @@ impl Format {
     #[must_use]
     pub const fn content_type(self) -> &'static str {
         match self {
-            Self::Json => "application/json",
-            Self::Ab | Self::Table => "text/plain; charset=utf-8",
+            Self::Json | Self::LoadPerformance => "application/json",
+            Self::Junit => "application/xml",
+            Self::OpenMetrics => openmetrics::CONTENT_TYPE,
+            Self::Ab | Self::Hdr | Self::Table => "text/plain; charset=utf-8",
             Self::Csv => "text/csv; charset=utf-8; header=present",
             Self::Markdown => "text/markdown; charset=utf-8",
         }
@@ -91,6 +119,10 @@ pub fn render(format: Format, report: &Report<'_>) -> String {
         Format::Ab => ab_text(report),
         Format::Csv => csv::timeline(&rows(report)),
         Format::Markdown => markdown::render(report),
+        Format::Junit => junit::render(report),
+        Format::OpenMetrics => openmetrics::render(report),
+        Format::LoadPerformance => load_performance::render(report),
+        Format::Hdr => hdr::render(report),
         Format::Table => render_table(report, false),
     }
 }

@@ -1,14 +1,19 @@
-//! A short summary for a pull request or a job log. Whatever came from outside
-//! (URLs, labels, header values, reasons) is escaped: it shows as it was
-//! written and makes no links, tags, code or table cells.
+//! A short summary for a pull request, a step summary or a job log. Whatever came
+//! from outside (URLs, labels, header values, reasons) is escaped and cut to a
+//! bounded length: it shows as it was written and makes no links, tags, code or
+//! table cells.
 
 use crate::Report;
 use crate::figures::{
-    bytes, count, counted, millis, observed, offered, percent, printable, protocol, rate, rate_kept,
+    count, counted, millis, observed, offered, percent, printable, protocol, rate, rate_kept,
 };
 use benchd_model::criteria::CriterionStatus;
 use benchd_model::{JobSpec, Outcome, RunResult, Verdict};
 use std::fmt::{self, Write};
+
+/// Characters of one outside text, and remarks, that are shown.
+const LONGEST: usize = 1000;
+const MOST: usize = 20;
 
 /// Renders the summary.
 pub(crate) fn render(report: &Report<'_>) -> String {
@@ -27,24 +32,41 @@ fn write(out: &mut String, report: &Report<'_>) -> fmt::Result {
     };
     writeln!(out, "### benchd: {title}, {} / {}\n", escape(&spec.project), escape(&spec.scenario))?;
     writeln!(out, "{}\n", escape(&result.summary))?;
-    write_list(out, "The figures cannot be trusted", &result.validity.reasons)?;
+    if result.validity.reasons.len() > 1 {
+        write_list(out, &result.validity.reasons)?;
+    }
     write_criteria(out, result)?;
     write_figures(out, report)?;
-    let reasons: Vec<String> =
+    let mut remarks: Vec<String> =
         result.failure_reasons.iter().map(|(why, n)| format!("{} × {why}", count(*n))).collect();
-    write_list(out, "What failed", &reasons)?;
-    write_list(out, "Notes", &result.notes)
+    remarks.extend_from_slice(&result.notes);
+    if !remarks.is_empty() {
+        writeln!(out, "<details><summary>Remarks</summary>\n")?;
+        write_list(out, &remarks)?;
+        writeln!(out, "</details>\n")?;
+    }
+    write_links(out, result)
 }
 
-fn write_list(out: &mut String, title: &str, items: &[String]) -> fmt::Result {
-    if items.is_empty() {
-        return Ok(());
-    }
-    writeln!(out, "**{title}**\n")?;
-    for item in items {
+fn write_list(out: &mut String, items: &[String]) -> fmt::Result {
+    for item in items.iter().take(MOST) {
         writeln!(out, "- {}", escape(item))?;
     }
+    if items.len() > MOST {
+        writeln!(out, "- and {} more", items.len() - MOST)?;
+    }
     writeln!(out)
+}
+
+/// Where the parts are, when it is known how to get there from anywhere.
+fn write_links(out: &mut String, result: &RunResult) -> fmt::Result {
+    let links = ["self", "result", "timeline", "ab", "junit"].map(|name| {
+        let url = result.links.get(name).filter(|url| url.starts_with("http"))?;
+        let name = if name == "self" { "job" } else { name };
+        Some(format!("[{name}](<{}>)", url.replace(['<', '>', '\n'], "")))
+    });
+    let links: Vec<String> = links.into_iter().flatten().collect();
+    if links.is_empty() { Ok(()) } else { writeln!(out, "{}\n", links.join(" · ")) }
 }
 
 fn write_criteria(out: &mut String, result: &RunResult) -> fmt::Result {
@@ -82,22 +104,25 @@ fn write_figures(out: &mut String, report: &Report<'_>) -> fmt::Result {
         (
             "load",
             format!(
-                "{}, {}, {kept}, {}",
+                "{}, {}, {kept}, {}, {:.2} s in {}",
                 offered(load),
                 counted(load.connections.into(), "connection"),
-                protocol(load)
+                protocol(load),
+                result.duration_s,
+                counted(spec.trials.into(), "trial")
             ),
         ),
         (
-            "measured",
-            format!("{:.2} s in {}", result.duration_s, counted(spec.trials.into(), "trial")),
-        ),
-        (
             "responses",
-            format!("{} of {} requests", count(result.counts.ok), count(result.counts.issued)),
+            format!(
+                "{} of {} requests, {} errors{}",
+                count(result.counts.ok),
+                count(result.counts.issued),
+                percent(result.error_ratio),
+                failures(result)
+            ),
         ),
         ("good responses", format!("{} per second", rate(result.goodput_rps))),
-        ("errors", format!("{}{}", percent(result.error_ratio), failures(result))),
         (
             "latency",
             format!(
@@ -109,7 +134,6 @@ fn write_figures(out: &mut String, report: &Report<'_>) -> fmt::Result {
             ),
         ),
         ("limited by", result.validity.limited_by.name().to_owned()),
-        ("received", bytes(result.bytes.received as f64)),
     ];
     if let Some(kept) = rate_kept(result) {
         let late = format!(
@@ -119,9 +143,6 @@ fn write_figures(out: &mut String, report: &Report<'_>) -> fmt::Result {
             millis(result.lateness_ms.max)
         );
         rows.extend([("rate", kept), ("lateness", late)]);
-    }
-    if let Some(software) = &result.server.software {
-        rows.push(("server", code(software)));
     }
     if let Some(nginx) = &result.server.stub_status {
         let text = match (nginx.requests, nginx.dropped) {
@@ -152,11 +173,19 @@ fn failures(result: &RunResult) -> String {
     if classes.is_empty() { String::new() } else { format!(" ({})", classes.join(", ")) }
 }
 
+/// The beginning of a text, marked where it is cut.
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
 /// Outside text as code where it can be that, so that it reads well unrendered, too.
 fn code(text: &str) -> String {
     let plain = |c: char| !c.is_control() && !matches!(c, '`' | '|');
     if !text.trim().is_empty() && text.chars().all(plain) {
-        return format!("`{}`", printable(text));
+        return format!("`{}`", printable(&cut(text)));
     }
     escape(text)
 }
@@ -164,7 +193,7 @@ fn code(text: &str) -> String {
 /// Makes outside text plain: one line, nothing that Markdown or HTML would read,
 /// and nobody and no issue that a forge would find named in it.
 fn escape(text: &str) -> String {
-    let line = printable(&text.replace(['\r', '\n', '\t'], " "));
+    let line = printable(&cut(text).replace(['\r', '\n', '\t'], " "));
     let mut escaped = String::with_capacity(line.len() + 8);
     let mut before = ' ';
     let mut letters = line.chars().peekable();

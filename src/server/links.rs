@@ -21,6 +21,7 @@ pub(crate) fn links(id: JobId) -> BTreeMap<String, String> {
         ("ab", "/result?format=ab"),
         ("csv", "/result?format=csv"),
         ("markdown", "/result?format=markdown"),
+        ("junit", "/result?format=junit"),
     ]
     .into_iter()
     .map(|(name, rest)| (name.to_owned(), format!("{own}{rest}")))

@@ -114,6 +114,10 @@ fn every_format_is_printed_without_colour_into_a_pipe() {
         ("ab", "Requests per second:"),
         ("csv", "time,elapsed_s,"),
         ("markdown", "pass"),
+        ("junit", "<testsuites "),
+        ("openmetrics", "# EOF"),
+        ("load_performance", "http_req_waiting"),
+        ("hdr", "1/(1-Percentile)"),
     ] {
         let ended = benchd(
             folder.path(),

@@ -6,11 +6,13 @@
 mod ab;
 mod addressing;
 mod api;
+mod ci;
 mod cli;
 mod demo;
 mod docker;
 mod http2;
 mod limits;
+mod outputs;
 mod recovery;
 mod safety;
 mod separate_worker;

@@ -1,20 +1,20 @@
 //! The job measured by this process. It goes through the local database like
 //! any other, so that history grows and a kill loses nothing.
 
+use super::outputs::Outputs;
 use super::{no_result, words};
 use crate::args::RunArgs;
 use crate::exit::{Exit, Stop};
 use crate::follow::Progress;
-use crate::{local, output};
+use crate::local;
 use anyhow::Context as _;
 use benchd_model::event::JobEventKind;
 use benchd_model::policy::{RegisteredTarget, TargetPolicy};
-use benchd_model::{Job, JobId, JobSpec, Timestamp};
+use benchd_model::{Job, JobId, JobSpec, RunResult, Timestamp, TrialRecording};
 use benchd_report::{Format, Report, render, render_table};
 use benchd_store::{NewJob, Store};
 use benchd_worker::{Outcome, Worker, WorkerConfig, WorkerError};
 use serde_json::Value;
-use std::io::IsTerminal as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
@@ -27,7 +27,7 @@ pub(super) async fn run(
     args: &RunArgs,
     document: &Value,
     policy: TargetPolicy,
-    format: Format,
+    outputs: Outputs,
     shutdown: CancellationToken,
 ) -> anyhow::Result<Exit> {
     let named = |name: &str| policy.named(name).map(RegisteredTarget::spec);
@@ -61,7 +61,7 @@ pub(super) async fn run(
     let joined = tokio::try_join!(running, following);
     progress.finish();
     if let Err(why) = joined {
-        return Err(unstored(why, created.job, format)?);
+        return Err(unstored(why, created.job, outputs)?);
     }
     let job = store.job(id).await?.context("the job was deleted while it ran")?;
     let exit = Exit::of_job(job.state, job.verdict);
@@ -69,13 +69,13 @@ pub(super) async fn run(
         return Err(no_result(&job));
     };
     let recordings = store.recordings(id).await?;
-    print_report(&Report { job: &job, result: &result, recordings: &recordings }, format)?;
+    deliver(outputs, job, &result, &recordings)?;
     Ok(exit)
 }
 
 /// What a job that could not be stored measured is printed all the same. Without
 /// an end that is stored there is no verdict to exit by.
-fn unstored(why: WorkerError, mut job: Job, format: Format) -> anyhow::Result<anyhow::Error> {
+fn unstored(why: WorkerError, mut job: Job, outputs: Outputs) -> anyhow::Result<anyhow::Error> {
     let stop = Stop::error(Exit::Undecided, why.to_string());
     let (WorkerError::Spooled { outcome, .. } | WorkerError::Lost { outcome, .. }) = why else {
         return Ok(stop);
@@ -84,7 +84,7 @@ fn unstored(why: WorkerError, mut job: Job, format: Format) -> anyhow::Result<an
     (job.state, job.error, job.queue_position) = (state, error, None);
     if let Some(result) = result {
         (job.verdict, job.summary) = (Some(result.verdict), Some(result.summary.clone()));
-        print_report(&Report { job: &job, result: &result, recordings: &recordings }, format)?;
+        deliver(outputs, job, &result, &recordings)?;
     }
     Ok(stop)
 }
@@ -130,10 +130,18 @@ async fn follow(store: &Store, id: JobId, progress: &mut Progress) {
     }
 }
 
-fn print_report(report: &Report<'_>, format: Format) -> anyhow::Result<()> {
-    let text = match format {
-        Format::Table => render_table(report, std::io::stdout().is_terminal()),
-        other => render(other, report),
-    };
-    output::print(&text)
+fn deliver(
+    outputs: Outputs,
+    mut job: Job,
+    result: &RunResult,
+    recordings: &[TrialRecording],
+) -> anyhow::Result<()> {
+    job.spec = job.spec.redacted();
+    let report = Report { job: &job, result, recordings };
+    let texts = outputs.forms().into_iter().map(|form| match form {
+        (Format::Table, colour) => (form, render_table(&report, colour)),
+        (format, _) => (form, render(format, &report)),
+    });
+    let texts = texts.collect();
+    outputs.deliver(&texts)
 }

@@ -1,18 +1,18 @@
 //! The job measured by a service.
 
+use super::outputs::Outputs;
 use super::{no_result, words};
 use crate::args::RunArgs;
 use crate::client::Client;
 use crate::exit::{Exit, Stop};
 use crate::follow::{PATIENCE, Progress};
-use crate::output;
 use crate::serve::read_token;
 use benchd_model::{Job, JobId, RunResult, Span};
-use benchd_report::{Format, Report, render_table};
+use benchd_report::{Format, Report, render, render_table};
 use serde_json::Value;
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::convert::Infallible;
-use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -20,7 +20,7 @@ pub(super) async fn run(
     args: &RunArgs,
     server: &str,
     document: &Value,
-    format: Format,
+    outputs: Outputs,
     shutdown: CancellationToken,
 ) -> anyhow::Result<Exit> {
     let output = &args.output;
@@ -45,7 +45,7 @@ pub(super) async fn run(
     progress.finish();
     followed?;
     let job = client.job(job.id).await?;
-    print_report(&client, &job, format).await?;
+    deliver(&client, &job, outputs).await?;
     Ok(Exit::of_job(job.state, job.verdict))
 }
 
@@ -74,17 +74,27 @@ async fn expiry(wait: Option<Span>) {
     tokio::time::sleep(wait.map_or(FOREVER, Span::duration)).await;
 }
 
-async fn print_report(client: &Client, job: &Job, format: Format) -> anyhow::Result<()> {
-    let path = format!("jobs/{}/result", job.id);
+async fn deliver(client: &Client, job: &Job, outputs: Outputs) -> anyhow::Result<()> {
     if job.verdict.is_none() {
         return Err(no_result(job));
     }
-    let text = if format == Format::Table {
-        let result: RunResult = client.json(&path).await?;
-        let report = Report { job, result: &result, recordings: &[] };
-        render_table(&report, std::io::stdout().is_terminal())
-    } else {
-        client.text(&format!("{path}?format={}", format.name())).await?
-    };
-    output::print(&text)
+    let path = format!("jobs/{}/result", job.id);
+    let mut texts = HashMap::new();
+    for form in outputs.forms() {
+        let text = match form {
+            (Format::Table, colour) => {
+                let result: RunResult = client.json(&path).await?;
+                render_table(&Report { job, result: &result, recordings: &[] }, colour)
+            }
+            // Its links are read far away from the service.
+            (Format::Markdown, _) => {
+                let mut result: RunResult = client.json(&path).await?;
+                result.links.values_mut().for_each(|link| *link = client.url(link));
+                render(Format::Markdown, &Report { job, result: &result, recordings: &[] })
+            }
+            (format, _) => client.text(&format!("{path}?format={}", format.name())).await?,
+        };
+        texts.insert(form, text);
+    }
+    outputs.deliver(&texts)
 }

@@ -1,13 +1,12 @@
 //! `GET /metrics`.
 
 use crate::config::App;
-use crate::metrics::{Latest, exposition};
+use crate::metrics::exposition;
 use crate::problem::ApiResult;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use benchd_report::openmetrics::{CONTENT_TYPE as OPENMETRICS, Run};
 use http::header::{CONTENT_TYPE, HeaderValue};
-
-const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Metrics for Prometheus
 ///
@@ -25,7 +24,7 @@ const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=
 )]
 pub(crate) async fn metrics(State(app): State<App>) -> ApiResult<Response> {
     let counts = app.store.counts().await?;
-    let latest = app.store.latest_results(Latest::of).await?;
-    let text = exposition(&app.metrics, &counts, &latest);
+    let latest = app.store.latest_results(Run::of).await?;
+    let text = exposition(&app.metrics, &counts, latest);
     Ok(([(CONTENT_TYPE, HeaderValue::from_static(OPENMETRICS))], text).into_response())
 }

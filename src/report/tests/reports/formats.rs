@@ -36,7 +36,10 @@ fn format_names_are_read_back_and_unknown_ones_refused() {
         assert_eq!(format.name().parse(), Ok(format));
     }
     let refusal = "xml".parse::<Format>().unwrap_err().to_string();
-    assert_eq!(refusal, "\"xml\" is no report format: one of json, ab, csv, markdown, table");
+    assert_eq!(
+        refusal,
+        "\"xml\" is no report format: one of json, ab, csv, markdown, junit, openmetrics, load_performance, hdr, table"
+    );
 }
 
 #[test]
@@ -83,6 +86,13 @@ fn markdown_says_what_a_reviewer_asks_first() {
     assert!(text.contains("| good responses | 10.0 per second |"), "{text}");
     assert!(text.contains("| nginx counted | 30 requests, 0 dropped |"), "{text}");
     assert!(text.contains("| labels | `branch=main` |"), "{text}");
+    assert!(!text.contains("]("), "relative links lead nowhere from a summary: {text}");
+    let mut linked = Sample::new(spec(), vec![trial(0, 3)]);
+    for (name, url) in [("self", "http://b:1/jobs/1"), ("ab", "/jobs/1/result?format=ab")] {
+        linked.result.links.insert(name.to_owned(), url.to_owned());
+    }
+    let linked = render(Format::Markdown, &linked.report());
+    assert!(linked.ends_with("\n[job](<http://b:1/jobs/1>)\n\n"), "{linked}");
     let failed = render(Format::Markdown, &troubled().report());
     assert!(failed.contains("INVALID") || failed.contains("FAIL"), "{failed}");
     assert!(failed.contains("7 reset"), "{failed}");
@@ -115,6 +125,20 @@ fn nothing_from_outside_becomes_markup() {
     for format in [Format::Ab, Format::Table] {
         assert!(!render(format, &sample.report()).contains("\n# h"), "{}", format.name());
     }
+}
+
+#[test]
+fn markdown_stays_small_whatever_is_in_it() {
+    let mut sample = troubled();
+    let long = "|<&".repeat(100_000);
+    sample.result.summary.clone_from(&long);
+    sample.result.notes = vec![long.clone(); 500];
+    sample.result.validity.reasons = vec![long.clone(); 500];
+    sample.result.failure_reasons.insert(long.clone(), 7);
+    sample.job.spec.target.url = long;
+    let text = render(Format::Markdown, &sample.report());
+    assert!(text.len() < 400_000, "{} bytes", text.len());
+    assert!(text.contains("\n- and 482 more\n"), "what is left out is counted");
 }
 
 #[test]

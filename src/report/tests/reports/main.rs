@@ -5,4 +5,6 @@ mod ab;
 #[cfg(test)]
 mod formats;
 #[cfg(test)]
+mod pipelines;
+#[cfg(test)]
 mod sample;

@@ -15,11 +15,15 @@ use benchd_report::{Format, Report, render};
 use http::HeaderMap;
 use http::header::{CONTENT_TYPE, HeaderValue, VARY};
 
-const FORMATS: [(&str, Format); 4] = [
+const FORMATS: [(&str, Format); 8] = [
     ("json", Format::Json),
     ("ab", Format::Ab),
     ("csv", Format::Csv),
     ("markdown", Format::Markdown),
+    ("junit", Format::Junit),
+    ("openmetrics", Format::OpenMetrics),
+    ("load_performance", Format::LoadPerformance),
+    ("hdr", Format::Hdr),
 ];
 
 /// Get a result
@@ -34,7 +38,7 @@ const FORMATS: [(&str, Format); 4] = [
     operation_id = "get_result",
     params(
         ("id" = uuid::Uuid, Path, description = "The job."),
-        ("format" = Option<ResultFormat>, Query, description = "`json` (default), `ab` (the layout of ApacheBench), `csv` or `markdown`."),
+        ("format" = Option<ResultFormat>, Query, description = "`json` (default), `ab` (the layout of ApacheBench), `csv` (the timeline), `markdown` (a short summary), `junit` (a test case for each criterion), `openmetrics` (GitLab's metrics report), `load_performance` (GitLab's load performance report) or `hdr` (the latencies as HdrHistogram prints them)."),
         ("If-None-Match" = Option<String>, Header, description = "The `ETag` of an earlier JSON answer."),
     ),
     responses(
@@ -43,6 +47,8 @@ const FORMATS: [(&str, Format); 4] = [
             (String = "text/plain"),
             (String = "text/csv"),
             (String = "text/markdown"),
+            (String = "application/xml"),
+            (String = "application/openmetrics-text"),
         ), headers(("ETag" = String, description = "Of a JSON answer."))),
         (status = 304, description = "Nothing changed since the `ETag` given."),
         (status = 400, description = "`invalid_query`"),
@@ -96,6 +102,11 @@ pub(crate) enum ResultFormat {
     Ab,
     Csv,
     Markdown,
+    Junit,
+    #[schema(rename = "openmetrics")]
+    OpenMetrics,
+    LoadPerformance,
+    Hdr,
 }
 
 fn not_finished(job: &Job) -> Problem {

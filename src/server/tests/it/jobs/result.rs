@@ -32,6 +32,10 @@ async fn every_format_has_its_media_type() {
         ("?format=ab", "*/*", "text/plain", "Complete requests:      30"),
         ("?format=csv", "application/json", "text/csv", "elapsed_s"),
         ("?format=markdown", "", "text/markdown", "|"),
+        ("?format=junit", "", "application/xml", "<testsuite "),
+        ("?format=openmetrics", "*/*", "application/openmetrics-text; version=1.0.0", "# EOF"),
+        ("?format=load_performance", "*/*", "application/json", "\"http_req_waiting\""),
+        ("?format=hdr", "*/*", "text/plain", "1/(1-Percentile)"),
         ("", "text/csv; charset=utf-8", "text/csv", "elapsed_s"),
         ("", "text/markdown, */*;q=0.1", "text/markdown", "|"),
         ("", "application/json;q=0.9,text/plain", "application/json", "\"job_id\""),
@@ -69,7 +73,10 @@ async fn a_format_nobody_knows_is_refused_with_the_known_ones() {
     }
     let problem =
         app.get(&format!("/jobs/{id}/result?format=xml")).await.problem(400, "invalid_query");
-    assert!(problem["detail"].as_str().unwrap().contains("json, ab, csv, markdown"), "{problem}");
+    assert!(
+        problem["detail"].as_str().unwrap().contains("json, ab, csv, markdown, junit,"),
+        "{problem}"
+    );
 }
 
 #[tokio::test]
