@@ -1,7 +1,7 @@
 //! The latency distribution as HdrHistogram prints it and its plotter reads it:
 //! milliseconds, five lines to each halving of the distance to 100 %.
 
-use crate::Report;
+use crate::{Report, judged};
 use benchd_model::{Histogram, assemble};
 use std::fmt::{self, Write};
 
@@ -13,8 +13,8 @@ const SUB_BUCKETS: u32 = 2048;
 /// Renders the report.
 pub(crate) fn render(report: &Report<'_>) -> String {
     let mut text = String::new();
-    write(&mut text, &assemble::total(report.recordings).latency)
-        .expect("memory takes every write");
+    let tally = assemble::total(&judged(report));
+    write(&mut text, &tally.latency).expect("memory takes every write");
     text
 }
 

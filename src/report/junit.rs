@@ -5,6 +5,7 @@
 use crate::Report;
 use crate::figures::{observed, printable};
 use benchd_model::criteria::{CriterionOutcome, CriterionStatus};
+use benchd_model::statistics::{Comparison, Decision};
 use benchd_model::{RunResult, Verdict};
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 use std::time::Duration;
@@ -36,7 +37,8 @@ pub(crate) fn render(report: &Report<'_>) -> String {
 
 fn cases(result: &RunResult) -> Vec<TestCase> {
     let criteria = result.criteria.iter().map(|criterion| case_of(criterion, result));
-    let mut cases: Vec<TestCase> = criteria.collect();
+    let comparison = result.comparison.as_ref().map(|comparison| compared(comparison, result));
+    let mut cases: Vec<TestCase> = criteria.chain(comparison).collect();
     if !cases.iter().any(|case| tells(&case.status, result.verdict)) {
         let status = match result.verdict {
             Verdict::Pass => return cases,
@@ -77,6 +79,27 @@ fn case_of(criterion: &CriterionOutcome, result: &RunResult) -> TestCase {
     };
     let mut case = TestCase::new(text(&criterion.expression), status);
     case.set_system_out(format!("{} {told}", criterion.metric));
+    case
+}
+
+fn compared(comparison: &Comparison, result: &RunResult) -> TestCase {
+    let told = &comparison.summary;
+    let status = match comparison.decision {
+        _ if result.verdict == Verdict::Invalid => {
+            skipped("the figures of the candidate cannot be trusted")
+        }
+        Decision::Regression if !comparison.advisory => {
+            failed(NonSuccessKind::Failure, "comparison", told)
+        }
+        Decision::Inconclusive => skipped(told),
+        Decision::Regression | Decision::NoRegression | Decision::Improvement => {
+            TestCaseStatus::success()
+        }
+    };
+    let name =
+        format!("{} against the baseline, margin {} %", comparison.metric, comparison.margin_pct);
+    let mut case = TestCase::new(name, status);
+    case.set_system_out(text(told));
     case
 }
 

@@ -12,7 +12,9 @@ mod markdown;
 pub mod openmetrics;
 mod table;
 
+use benchd_model::statistics::Arm;
 use benchd_model::{Job, RunResult, TrialRecording, assemble, timeline};
+use std::borrow::Cow;
 use std::str::FromStr;
 
 pub use csv::timeline as timeline_csv;
@@ -135,9 +137,22 @@ fn json(result: &RunResult) -> String {
 }
 
 fn ab_text(report: &Report<'_>) -> String {
-    let ends: Vec<_> = report.recordings.iter().filter_map(|r| r.end.clone()).collect();
-    let tally = assemble::total(report.recordings);
+    let recordings = judged(report);
+    let ends: Vec<_> = recordings.iter().filter_map(|r| r.end.clone()).collect();
+    let tally = assemble::total(&recordings);
     ab::AbReport::new(&report.job.spec, &tally, &ends, None).to_text()
+}
+
+/// What the result's figures are made from: of a job that compares, what was
+/// recorded of its candidate.
+fn judged<'a>(report: &Report<'a>) -> Cow<'a, [TrialRecording]> {
+    let spec = &report.job.spec;
+    if spec.compare.is_none() {
+        return Cow::Borrowed(report.recordings);
+    }
+    let of_candidate =
+        |recording: &&TrialRecording| spec.arm_of_trial(report.job.id, recording.trial) == Arm::B;
+    report.recordings.iter().filter(of_candidate).cloned().collect()
 }
 
 /// The timeline of every trial.

@@ -8,6 +8,7 @@ use crate::figures::{
     count, counted, millis, observed, offered, percent, printable, protocol, rate, rate_kept,
 };
 use benchd_model::criteria::CriterionStatus;
+use benchd_model::statistics::{Comparison, Decision};
 use benchd_model::{JobSpec, Outcome, RunResult, Verdict};
 use std::fmt::{self, Write};
 
@@ -70,7 +71,7 @@ fn write_links(out: &mut String, result: &RunResult) -> fmt::Result {
 }
 
 fn write_criteria(out: &mut String, result: &RunResult) -> fmt::Result {
-    if result.criteria.is_empty() {
+    if result.criteria.is_empty() && result.comparison.is_none() {
         return Ok(());
     }
     writeln!(out, "| criterion | observed | status |\n|---|---:|---|")?;
@@ -83,7 +84,27 @@ fn write_criteria(out: &mut String, result: &RunResult) -> fmt::Result {
         };
         writeln!(out, "| {} | {observed} | {status} |", code(&criterion.expression))?;
     }
+    if let Some(comparison) = &result.comparison {
+        write_comparison(out, comparison)?;
+    }
     writeln!(out)
+}
+
+fn write_comparison(out: &mut String, comparison: &Comparison) -> fmt::Result {
+    let decision = match comparison.decision {
+        Decision::Regression => "**regression**".to_owned(),
+        other => other.name().replace('_', " "),
+    };
+    let percent = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:+.1}"));
+    writeln!(
+        out,
+        "| {} against the baseline, margin {} % | {} % ({} to {}) | {decision} |",
+        code(&comparison.metric),
+        comparison.margin_pct,
+        percent(comparison.effect_pct),
+        percent(comparison.ci_low_pct),
+        percent(comparison.ci_high_pct)
+    )
 }
 
 fn target(spec: &JobSpec) -> String {

@@ -75,7 +75,7 @@ fn outputs_that_cannot_be_are_refused_before_anything_is_measured() {
     ] {
         let mut run = command(folder.path());
         run.args(["run", "http://127.0.0.1:1/", "-n", "1"]);
-        outputs.iter().for_each(|output| drop(run.args(["--output", output])));
+        run.args(outputs.iter().flat_map(|output| ["--output", output]));
         let ended: Ended = run.output().unwrap().into();
         assert_eq!(ended.code, 2, "{}", ended.stderr);
         assert!(ended.stderr.contains(told), "{told} is not in {}", ended.stderr);

@@ -1,6 +1,7 @@
 //! What pipelines read: JUnit, OpenMetrics, k6's summary, HdrHistogram's text.
 
-use crate::sample::{Sample, answer, trial};
+use crate::sample::{Sample, answer, spec_of, trial};
+use benchd_model::statistics::{Arm, Decision};
 use benchd_model::{Outcome, SecondRecord, Tally, Verdict};
 use benchd_report::{Format, render};
 use hdrhistogram::Histogram as Hdr;
@@ -114,6 +115,59 @@ fn junit_stays_well_formed_whatever_is_in_it() {
     assert_eq!(cases(&sample).len(), 2);
     let nothing = Sample::new(json!({"target": {"url": "http://h/"}}), Vec::new());
     assert!(cases(&nothing).iter().all(|(_, end)| end != "success"), "{:?}", cases(&nothing));
+}
+
+/// Six blocks in which the candidate answered as the baseline, but so much slower.
+fn compared(slower: u64) -> Sample {
+    let spec = json!({"target": {"url": "http://h/"}, "load": {"connections": 2, "duration": "3s"},
+        "compare": {"baseline": {}, "blocks": 6, "metric": "latency_p50_ms"}});
+    let parsed = spec_of(&spec);
+    let job = Sample::new(json!({"target": {"url": "http://h/"}}), Vec::new()).job.id;
+    let recordings = (0..12).map(|index| {
+        let mut recording = trial(index, 3);
+        recording.polls.clear();
+        let candidate = parsed.arm_of_trial(job, index) == Arm::B;
+        for second in &mut recording.seconds {
+            second.tally = Tally { span_us: 1_000_000, ..Tally::default() };
+            for at in 0..100 {
+                let micros = 10_000 + u64::from(index) * 7 + at;
+                answer(&mut second.tally, 200, micros + if candidate { slower } else { 0 });
+            }
+        }
+        recording
+    });
+    Sample::new(spec, recordings.collect())
+}
+
+#[test]
+fn a_comparison_is_a_case_of_its_own_and_every_figure_is_the_candidates() {
+    let name = "latency_p50_ms against the baseline, margin 5 %";
+    for (slower, decision, end, shown) in [
+        (3000, Decision::Regression, "failure", "| **regression** |"),
+        (0, Decision::NoRegression, "success", "| no regression |"),
+    ] {
+        let sample = compared(slower);
+        let comparison = sample.result.comparison.as_ref().unwrap();
+        assert_eq!(comparison.decision, decision, "{comparison:#?}");
+        assert!(
+            cases(&sample).contains(&(name.to_owned(), end.to_owned())),
+            "{:?}",
+            cases(&sample)
+        );
+        let markdown = render(Format::Markdown, &sample.report());
+        assert!(markdown.contains(shown), "{markdown}");
+        let hdr = render(Format::Hdr, &sample.report());
+        assert!(hdr.contains("Total count    =         1800]"), "{hdr}");
+        let ab = render(Format::Ab, &sample.report());
+        assert!(ab.contains("Complete requests:      1800\n"), "{ab}");
+    }
+    let mut undecided = compared(0);
+    undecided.result.comparison.as_mut().unwrap().decision = Decision::Inconclusive;
+    assert!(cases(&undecided).contains(&(name.to_owned(), "skipped".to_owned())));
+    let mut advised = compared(3000);
+    advised.result.verdict = Verdict::Pass;
+    advised.result.comparison.as_mut().unwrap().advisory = true;
+    assert!(cases(&advised).iter().all(|(_, end)| end == "success"), "{:?}", cases(&advised));
 }
 
 /// Checks a text by the grammar of OpenMetrics 1.0 as far as gauges go, and gives
