@@ -7,7 +7,9 @@ use crate::clock::Nanos;
 use crate::driver::failure::Failure;
 use crate::endpoint::Route;
 use crate::record::Handshake;
+use crate::shared::Shared;
 use benchd_model::Outcome;
+use std::cell::Cell;
 use std::future::poll_fn;
 use std::io;
 use std::pin::{Pin, pin};
@@ -23,11 +25,38 @@ pub(super) struct Connection {
     _established: Established,
 }
 
-/// Opens a connection from slot `index`, whose deadline is armed.
+/// How far an opening has come.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Stage {
+    /// The socket is being connected.
+    Connecting,
+    /// TLS is being agreed on.
+    Shaking,
+    /// The server's first frame of HTTP/2 is awaited.
+    Greeting,
+}
+
+impl Stage {
+    /// The time limit passed in this stage.
+    pub(super) fn too_slow(self, shared: &Shared) -> Failure {
+        match self {
+            Self::Connecting => Failure::no_connection_in_time(shared),
+            Self::Shaking => Failure::too_slow(shared, Outcome::Tls, "TLS handshake not finished"),
+            Self::Greeting => {
+                let what = "no HTTP/2 SETTINGS from the server";
+                Failure::too_slow(shared, Outcome::Timeout, what)
+            }
+        }
+    }
+}
+
+/// Opens a connection from slot `index`, whose deadline is armed. Whoever looks
+/// on can read in `stage` what it waits for.
 pub(super) async fn connect(
     local: &Rc<Local>,
     index: usize,
     route: Route,
+    stage: &Cell<Stage>,
 ) -> Result<Connection, Failure> {
     let descriptor = Descriptor::take(local, route)?;
     let begun = local.now();
@@ -35,9 +64,10 @@ pub(super) async fn connect(
     let connecting = pin!(Socket::open(endpoint, route.source));
     let socket = match in_time(local, index, connecting).await {
         Some(opened) => opened.map_err(|error| unconnected(local, route, &error))?,
-        None => return Err(Failure::no_connection_in_time(&local.shared)),
+        None => return Err(stage.get().too_slow(&local.shared)),
     };
     let connected = local.now();
+    stage.set(Stage::Shaking);
     let (transport, tls) = handshake(local, index, socket, connected).await?;
     let now = tls.map_or(connected, |tls| connected + tls.lasted);
     local.recorder.borrow_mut().connected(route.endpoint, now, connected - begun, tls);
@@ -63,7 +93,7 @@ async fn handshake(
             Ok((Transport::Tls(Box::new(stream)), Some(handshake)))
         }
         Some(Err(error)) => Err(Failure::new(Outcome::Tls, crate::tls::reason(&error))),
-        None => Err(Failure::too_slow(&local.shared, Outcome::Tls, "TLS handshake not finished")),
+        None => Err(Stage::Shaking.too_slow(&local.shared)),
     }
 }
 

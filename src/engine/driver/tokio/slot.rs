@@ -1,6 +1,6 @@
 //! One closed-loop user: a connection, and one attempt after the other on it.
 
-use super::connect::{Connection, connect};
+use super::connect::{Connection, Stage, connect};
 use super::exchange;
 use super::local::Local;
 use super::transport::Idle;
@@ -11,6 +11,7 @@ use crate::driver::talk::Talk;
 use crate::record::Exchange;
 use crate::schedule::Turn;
 use benchd_model::Outcome;
+use std::cell::Cell;
 use std::future::{pending, poll_fn};
 use std::rc::Rc;
 use std::task::Poll;
@@ -185,7 +186,8 @@ impl Slot {
         let route = self.local.shared.prepared.route(number);
         self.opened += 1;
         self.talk.endpoint = route.endpoint;
-        self.connection = Some(connect(&self.local, self.index, route).await?);
+        let stage = Cell::new(Stage::Connecting);
+        self.connection = Some(connect(&self.local, self.index, route, &stage).await?);
         self.talk.used = false;
         self.refusals = 0;
         Ok(())

@@ -32,6 +32,15 @@ impl Socket {
             Self::Unix(stream) => stream.try_io(Interest::READABLE, work),
         }
     }
+
+    /// Ready when the runtime has heard that something can be read.
+    pub(super) fn poll_readable(&self, context: &mut Context<'_>) -> Poll<()> {
+        let heard = match self {
+            Self::Tcp(stream) => stream.poll_read_ready(context),
+            Self::Unix(stream) => stream.poll_read_ready(context),
+        };
+        heard.map(drop)
+    }
 }
 
 async fn open_tcp(address: SocketAddr, source: Option<IpAddr>) -> io::Result<TcpStream> {

@@ -36,20 +36,21 @@ impl Transport {
         buffer: &mut [u8],
     ) -> Poll<io::Result<usize>> {
         let mut buffer = ReadBuf::new(buffer);
-        ready!(self.poll_fill(context, &mut buffer))?;
+        ready!(match self {
+            Self::Plain(stream) => Pin::new(stream).poll_read(context, &mut buffer),
+            Self::Tls(stream) => Pin::new(stream).poll_read(context, &mut buffer),
+        })?;
         Poll::Ready(Ok(buffer.filled().len()))
     }
 
-    /// As [`Self::poll_read`], behind what `buffer` holds.
+    /// Ready when there may be something to read. The context is left with the
+    /// stream otherwise, without a system call.
     #[inline]
-    pub(super) fn poll_fill(
-        &mut self,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
+    pub(super) fn poll_readable(&self, context: &mut Context<'_>) -> Poll<()> {
         match self {
-            Self::Plain(stream) => Pin::new(stream).poll_read(context, buffer),
-            Self::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
+            Self::Plain(socket) => socket.poll_readable(context),
+            // A part of a record may be all that there was.
+            Self::Tls(_) => Poll::Ready(()),
         }
     }
 

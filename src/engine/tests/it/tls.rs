@@ -2,6 +2,7 @@
 
 use crate::support::{Measured, Server, load};
 use benchd_model::Outcome;
+use benchd_model::spec::Protocol;
 use rcgen::{CertificateParams, KeyPair};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
@@ -90,14 +91,17 @@ fn a_plain_server_is_told_apart_from_a_bad_certificate() {
 
 #[test]
 fn a_handshake_that_stalls_or_is_cut_is_a_tls_failure() {
-    let server = Server::start(|peer| peer.hold());
-    let run = load(server.address, |plan| {
-        plan.url = format!("https://localhost:{}/", server.address.port()).parse().unwrap();
-        plan.timeout = Duration::from_millis(100);
-        plan.requests = Some(2);
-    });
-    run.all(Outcome::Tls, 2);
-    assert!(run.reasons().contains("handshake not finished within 100ms"), "{}", run.reasons());
+    for protocol in [Protocol::Http1, Protocol::H2] {
+        let server = Server::start(|peer| peer.hold());
+        let run = load(server.address, |plan| {
+            plan.url = format!("https://localhost:{}/", server.address.port()).parse().unwrap();
+            plan.protocol = protocol;
+            plan.timeout = Duration::from_millis(100);
+            plan.requests = Some(2);
+        });
+        run.all(Outcome::Tls, 2);
+        assert!(run.reasons().contains("handshake not finished within 100ms"), "{}", run.reasons());
+    }
 
     let server = Server::start(drop);
     load_tls(&server, "localhost", true).all(Outcome::Tls, 10);

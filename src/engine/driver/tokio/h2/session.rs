@@ -1,9 +1,10 @@
 //! One HTTP/2 connection: opened until the server's SETTINGS are known, then
 //! driven by the task that owns it.
 
-use super::super::connect::connect;
+use super::super::connect::{Stage, connect};
 use super::super::local::Local;
 use super::failure::{Progress, of_end, of_stream};
+use super::stream::Stream;
 use super::wire::{Seen, Wire};
 use crate::clock::Nanos;
 use crate::driver::failure::Failure;
@@ -12,6 +13,7 @@ use benchd_model::Outcome;
 use bytes::Bytes;
 use h2::client::{Builder, Connection, SendRequest};
 use h2::{Ping, PingPong};
+use std::cell::Cell;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -56,11 +58,13 @@ pub(super) async fn open(
     slot: usize,
     route: Route,
     number: usize,
+    stage: Rc<Cell<Stage>>,
 ) -> Result<Session, Failure> {
-    let connection = connect(&local, slot, route).await?;
+    let connection = connect(&local, slot, route, &stage).await?;
     if let Some(agreed) = connection.transport.agreed_protocol().filter(|name| *name != b"h2") {
         return Err(not_agreed(agreed));
     }
+    stage.set(Stage::Greeting);
     let (wire, seen) = Wire::new(connection, local.clone());
     let begun = settings().handshake(wire).await;
     let (sender, mut connection) = begun.map_err(|error| unopened(&error, &seen))?;
@@ -151,8 +155,7 @@ impl Session {
         context: &mut Context<'_>,
     ) -> Poll<Result<(), Failure>> {
         if local.slots.passed(slot) {
-            let what = "no HTTP/2 SETTINGS from the server";
-            return Poll::Ready(Err(Failure::too_slow(&local.shared, Outcome::Timeout, what)));
+            return Poll::Ready(Err(Stage::Greeting.too_slow(&local.shared)));
         }
         let polled = self.poll(context);
         if let Some(stranger) = self.seen.stranger() {
@@ -171,10 +174,14 @@ impl Session {
         }
     }
 
-    /// A request timed out that was sent at `sent`. True when the connection
-    /// itself is dead: the server has said nothing at all since then, although
-    /// it was asked before by a PING.
-    pub(super) fn is_dead(&mut self, sent: Nanos, now: Nanos) -> bool {
+    /// A request timed out. True when the connection itself is dead: the server has
+    /// not read so far, or has said nothing at all since then, although it was asked
+    /// before by a PING.
+    pub(super) fn is_dead(&mut self, request: &Stream, now: Nanos) -> bool {
+        let sent = request.sent;
+        if self.seen.taken.get() < request.number {
+            return true;
+        }
         if self.seen.read_at.get() >= sent {
             return false;
         }

@@ -24,6 +24,8 @@ pub(super) struct Stream {
     pub(super) reused: bool,
     /// When its request was handed over.
     pub(super) sent: Nanos,
+    /// The how manieth of its session it is.
+    pub(super) number: usize,
     pub(super) first_byte: Nanos,
     /// The `Server` field, if it was asked for.
     pub(super) software: Option<String>,
@@ -54,11 +56,14 @@ impl Stream {
             sender.reserve_capacity(request.body.len());
         }
         session.streams += 1;
+        let number = session.seen.handed.get() + 1;
+        session.seen.handed.set(number);
         Ok(Self {
             session: session.number,
             seen: session.seen.clone(),
             reused: std::mem::replace(&mut session.carried, true),
             sent: now,
+            number,
             first_byte: 0,
             software: None,
             sender,

@@ -1,11 +1,12 @@
-//! The users of one connection slot: each makes one attempt after the other, all of
-//! them on one HTTP/2 connection. When the server gives that
-//! connection up, the attempts it has taken are ended on it while the next ones
-//! go out on a new one.
+//! The users of one connection slot: each makes one attempt after the other, all
+//! of them on one HTTP/2 connection. When the server gives that connection up, the
+//! attempts it has taken are ended on it while the next ones go out on a new one.
 
 mod open_loop;
 mod sessions;
+mod time_limits;
 
+use super::super::connect::Stage;
 use super::super::local::Local;
 use super::session::Session;
 use super::signal::Signal;
@@ -17,16 +18,26 @@ use crate::http1::Completed;
 use crate::record::Exchange;
 use benchd_model::Outcome;
 use benchd_model::recording::FirstResponse;
+use std::cell::Cell;
 use std::collections::VecDeque;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use tokio::task::yield_now;
 
 /// Looks at the signal in a row before other tasks get their turn.
 const MOST_TURNS: usize = 32;
 
-type Opening = Pin<Box<dyn Future<Output = Result<Session, Failure>>>>;
+/// So many more requests than there are users may wait for a socket that takes
+/// nothing, since a server may answer what it has not read.
+const AHEAD: usize = 100;
+
+/// A connection that is being opened.
+struct Opening {
+    session: Pin<Box<dyn Future<Output = Result<Session, Failure>>>>,
+    stage: Rc<Cell<Stage>>,
+}
 
 /// The users of one connection slot.
 pub(super) struct Users {
@@ -61,6 +72,10 @@ pub(super) struct Users {
     told_limit: usize,
     /// Most streams in flight on one session.
     most_streams: usize,
+    /// A response has been complete since attempts were begun.
+    answered: bool,
+    /// The sessions write nothing for the moment.
+    holds: bool,
 }
 
 /// One user and its attempt.
@@ -111,6 +126,8 @@ impl Users {
             free: None,
             told_limit: streams,
             most_streams: 0,
+            answered: false,
+            holds: false,
             waker: signal.connection_waker(),
             signal,
             local,
@@ -127,7 +144,9 @@ impl Users {
                 context.waker().wake_by_ref();
                 break;
             }
-            self.turn(context);
+            if self.turn(context).is_pending() {
+                break;
+            }
             if self.exhausted && self.idle.len() == self.users.len() {
                 polled = Poll::Ready(());
                 break;
@@ -140,12 +159,13 @@ impl Users {
         polled
     }
 
-    fn turn(&mut self, context: &mut Context<'_>) {
+    /// One look at the flags. Pending when the next one is to come after others.
+    fn turn(&mut self, context: &mut Context<'_>) -> Poll<()> {
         if self.signal.take_timer() {
             self.look_at_time();
         }
         if let Some(opening) = &mut self.opening
-            && let Poll::Ready(opened) = opening.as_mut().poll(context)
+            && let Poll::Ready(opened) = opening.session.as_mut().poll(context)
         {
             self.opening = None;
             let late = self.local.slots.passed(self.slot);
@@ -161,6 +181,8 @@ impl Users {
             }
         }
         self.draining.retain(|session| session.streams > 0);
+        let under_way = self.session.as_ref().is_some_and(|session| session.streams > 0);
+        let answered = std::mem::take(&mut self.answered);
         let now = self.local.now();
         if self.backing_off {
             self.end_pause(now);
@@ -171,47 +193,25 @@ impl Users {
             self.begin_attempts(now);
         }
         self.send_waiting(now);
+        self.hold_back(answered && under_way, context)
     }
 
-    /// Ends attempts whose time has passed.
-    fn look_at_time(&mut self) {
-        let now = self.local.now();
-        for user in 0..self.users.len() {
-            if self.local.slots.passed(self.slot_of(user)) && self.is_busy(user) {
-                self.give_up(user, now);
-            }
+    /// Lets the next answers come before the requests that follow from the last
+    /// ones are written, if there are any under way: one write for both. It costs
+    /// these requests one look at the sockets, which is part of their latency.
+    fn hold_back(&mut self, answered: bool, context: &mut Context<'_>) -> Poll<()> {
+        let holds = answered && !self.holds && self.local.open_loop.is_none();
+        if holds != self.holds {
+            self.holds = holds;
+            let sessions = self.session.iter().chain(&self.draining);
+            sessions.for_each(|session| session.seen.corked.set(holds));
+            self.signal.mark_connection();
         }
+        if holds { pin!(yield_now()).poll(context) } else { Poll::Ready(()) }
     }
 
     fn slot_of(&self, user: usize) -> usize {
         self.slot + 1 + user
-    }
-
-    fn is_busy(&self, user: usize) -> bool {
-        self.users[user].stream.is_some() || self.waiting.contains(&user)
-    }
-
-    /// The time limit of a user's attempt has passed.
-    fn give_up(&mut self, user: usize, now: Nanos) {
-        let lack = match self.users[user].stream.take() {
-            Some(mut stream) => {
-                stream.cancel();
-                let dead = |session: &mut Session| session.is_dead(stream.sent, now);
-                if self.session_of(&stream).is_some_and(dead)
-                    && self.session.as_ref().is_some_and(|s| s.number == stream.session)
-                {
-                    self.retire();
-                }
-                self.release(&stream);
-                stream.lack()
-            }
-            None => {
-                self.waiting.retain(|waiting| *waiting != user);
-                if self.session.is_some() { "no free stream" } else { "no HTTP/2 connection" }
-            }
-        };
-        let failure = Failure::too_slow(&self.local.shared, Outcome::Timeout, lack);
-        self.fail(user, &failure, now);
     }
 
     #[inline]
@@ -256,6 +256,7 @@ impl Users {
             tls: stream.seen.tls.borrow().clone(),
         });
         drop(recorder);
+        self.answered = true;
         self.rest(index, done);
     }
 
@@ -338,6 +339,9 @@ impl Users {
             match session.sender.poll_ready(&mut Context::from_waker(&self.waker)) {
                 Poll::Pending => break,
                 Poll::Ready(Ok(())) if session.streams >= session.limit => break,
+                Poll::Ready(Ok(())) if session.seen.unwritten() > self.users.len() + AHEAD => {
+                    self.retire();
+                }
                 Poll::Ready(Ok(())) => {
                     if let Err(error) = self.send_first(now) {
                         self.part(&error);

@@ -1,10 +1,14 @@
 //! A connection's byte stream as the h2 crate sees it: it counts what passes,
 //! stamps what comes, and remembers how it ended, since the crate's own errors
 //! do not tell an answer that was cut short from a server that never spoke.
+//! Read by the crate, a socket gives up what it has in scraps of the room that
+//! is left in the crate's buffer, each with a system call and an answer of its
+//! own; so it is read into the thread's buffer, and the crate reads from there.
 
 use super::super::connect::Connection;
 use super::super::local::Local;
 use crate::clock::Nanos;
+use bytes::Bytes;
 use std::cell::{Cell, RefCell};
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -22,6 +26,8 @@ pub(super) struct Wire {
     connection: Connection,
     local: Rc<Local>,
     seen: Rc<Seen>,
+    /// What was read and the crate has no room for yet.
+    rest: Bytes,
 }
 
 /// What has been seen on a connection.
@@ -40,6 +46,12 @@ pub(super) struct Seen {
     /// The server has sent GOAWAY with this code.
     pub(super) farewell: Cell<Option<h2::Reason>>,
     pub(super) tls: RefCell<Option<String>>,
+    /// Requests handed over to the crate.
+    pub(super) handed: Cell<usize>,
+    /// How many of them there were when the socket last had taken everything.
+    pub(super) taken: Cell<usize>,
+    /// Nothing is written for the moment; who sets this back polls again.
+    pub(super) corked: Cell<bool>,
     /// Bytes were read since the crate was last polled.
     has_read: Cell<bool>,
     start: Cell<[u8; FRAME_HEAD]>,
@@ -50,7 +62,7 @@ impl Wire {
     pub(super) fn new(connection: Connection, local: Rc<Local>) -> (Self, Rc<Seen>) {
         let seen = Rc::new(Seen::default());
         seen.tls.replace(connection.transport.describe_tls());
-        (Self { connection, local, seen: seen.clone() }, seen)
+        (Self { connection, local, seen: seen.clone(), rest: Bytes::new() }, seen)
     }
 
     fn is_measured(&self, now: Nanos) -> bool {
@@ -63,8 +75,26 @@ impl Wire {
         self.local.recorder.borrow_mut().sent(self.is_measured(now), length);
     }
 
-    /// What was read, or the end of the stream.
-    fn read(&self, bytes: &[u8]) {
+    /// Reads what is there and hands over what the crate has room for.
+    fn fill(
+        &mut self,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let local = self.local.clone();
+        let mut receiving = local.buffer.borrow_mut();
+        let length = ready!(self.connection.transport.poll_read(context, &mut receiving))?;
+        let (fits, rest) = receiving[..length].split_at(length.min(buffer.remaining()));
+        if !fits.is_empty() {
+            self.note(&receiving[..length]);
+        }
+        buffer.put_slice(fits);
+        self.rest = Bytes::copy_from_slice(rest);
+        Poll::Ready(Ok(()))
+    }
+
+    /// Takes down what was read.
+    fn note(&self, bytes: &[u8]) {
         let now = self.local.now();
         self.seen.read_at.set(now);
         self.seen.has_read.set(true);
@@ -85,6 +115,11 @@ impl Wire {
 }
 
 impl Seen {
+    /// Requests that the socket has not taken, or not to their end.
+    pub(super) fn unwritten(&self) -> usize {
+        self.handed.get() - self.taken.get()
+    }
+
     /// The crate is polled again: it may read once more.
     pub(super) fn begin_turn(&self) {
         self.has_read.set(false);
@@ -128,19 +163,19 @@ impl AsyncRead for Wire {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let wire = self.get_mut();
+        if !wire.rest.is_empty() {
+            wire.seen.has_read.set(true);
+            buffer.put_slice(&wire.rest.split_to(wire.rest.len().min(buffer.remaining())));
+            return Poll::Ready(Ok(()));
+        }
         if wire.seen.has_read.get() {
-            context.waker().wake_by_ref();
+            if wire.connection.transport.poll_readable(context).is_ready() {
+                context.waker().wake_by_ref();
+            }
             return Poll::Pending;
         }
-        let before = buffer.filled().len();
-        match wire.connection.transport.poll_fill(context, buffer) {
-            Poll::Ready(Ok(())) => {
-                let bytes = &buffer.filled()[before..];
-                if !bytes.is_empty() {
-                    wire.read(bytes);
-                }
-                Poll::Ready(Ok(()))
-            }
+        match wire.fill(context, buffer) {
+            Poll::Ready(Ok(())) => Poll::Ready(Ok(())),
             Poll::Ready(Err(error)) => {
                 let told = io::Error::from(error.kind());
                 wire.seen.read_error.replace(Some(error));
@@ -163,6 +198,9 @@ impl AsyncWrite for Wire {
         if wire.is_deaf() {
             return Poll::Ready(Ok(bytes.len()));
         }
+        if wire.seen.corked.get() {
+            return Poll::Pending;
+        }
         match ready!(wire.connection.transport.poll_write(context, bytes)) {
             Ok(length) => {
                 wire.written(length);
@@ -181,6 +219,9 @@ impl AsyncWrite for Wire {
         let whole = pieces.iter().map(|piece| piece.len()).sum();
         if wire.is_deaf() {
             return Poll::Ready(Ok(whole));
+        }
+        if wire.seen.corked.get() {
+            return Poll::Pending;
         }
         match ready!(wire.connection.transport.poll_write_vectored(context, pieces)) {
             Ok(length) => {
@@ -201,7 +242,10 @@ impl AsyncWrite for Wire {
             return Poll::Ready(Ok(()));
         }
         match ready!(wire.connection.transport.poll_flush(context)) {
-            Ok(()) => Poll::Ready(Ok(())),
+            Ok(()) => {
+                wire.seen.taken.set(wire.seen.handed.get());
+                Poll::Ready(Ok(()))
+            }
             Err(error) => wire.failed(error, 0).map_ok(drop),
         }
     }

@@ -15,8 +15,9 @@ pub(crate) const PING: u8 = 6;
 pub(crate) const GOAWAY: u8 = 7;
 pub(crate) const WINDOW_UPDATE: u8 = 8;
 
-/// A setting.
+/// Settings.
 pub(crate) const MAX_CONCURRENT_STREAMS: u16 = 3;
+pub(crate) const INITIAL_WINDOW_SIZE: u16 = 4;
 
 pub(crate) const END_STREAM: u8 = 1;
 pub(crate) const ACK: u8 = 1;

@@ -1,10 +1,12 @@
 //! Time limits: of a request, of its body, of a connection.
 
 use super::frames::{
-    DATA, END_HEADERS, GOAWAY, HEADERS, Http2, OK, PING, RST_STREAM, farewell, greeting, load_http2,
+    DATA, END_HEADERS, GOAWAY, HEADERS, Http2, INITIAL_WINDOW_SIZE, OK, PING, RST_STREAM,
+    WINDOW_UPDATE, farewell, frame, greeting, load_http2,
 };
 use crate::support::Server;
 use benchd_model::Outcome;
+use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -142,4 +144,29 @@ fn a_body_that_no_window_lets_out_times_out() {
     assert_eq!(run.reasons(), r#"{"request not fully sent within 150ms": 2}"#);
     // What the initial window of the connection lets out, and not more.
     assert!((65_535..70_000).contains(&run.total.bytes.sent), "{}", run.total.bytes.sent);
+}
+
+#[test]
+fn a_server_that_talks_and_never_reads_loses_its_connection() {
+    // Its windows let everything out, until its socket is full. What it says
+    // needs no answer.
+    let server = Server::start(|peer| {
+        let Some(mut http2) = Http2::greet(peer, &[(INITIAL_WINDOW_SIZE, 1 << 30)]) else {
+            return;
+        };
+        let mut talk = frame(WINDOW_UPDATE, 0, 0, &(1_u32 << 30).to_be_bytes());
+        while http2.peer.stream.write_all(&talk).is_ok() {
+            // A frame of a kind that nobody knows.
+            talk = frame(0xfa, 0, 0, &[0; 64]);
+        }
+    });
+    let run = load_http2(server.address, |plan| {
+        plan.request.method = "PUT".into();
+        plan.request.body = vec![b'x'; 16 << 20];
+        (plan.streams, plan.requests) = (2, Some(12));
+        plan.timeout = Duration::from_millis(200);
+    });
+    run.all(Outcome::Timeout, 12);
+    // Of the first two requests a part was taken, of the next ones nothing.
+    assert!(run.opened() > 1, "requests queued up behind a full socket");
 }

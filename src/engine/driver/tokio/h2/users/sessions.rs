@@ -1,6 +1,7 @@
 //! The sessions of one connection slot: opened for those who wait, lost, left to
 //! drain.
 
+use super::super::super::connect::Stage;
 use super::super::failure::{Progress, of_end, of_stream};
 use super::super::session::{Session, open};
 use super::super::stream::Stream;
@@ -9,6 +10,8 @@ use crate::clock::Nanos;
 use crate::driver::failure::Failure;
 use crate::driver::pace::back_off;
 use benchd_model::Outcome;
+use std::cell::Cell;
+use std::rc::Rc;
 use std::task::Context;
 
 impl Users {
@@ -20,7 +23,7 @@ impl Users {
         if local.shared.gauge.is_unresponsive() {
             return;
         }
-        match self.open().await {
+        match self.open().session.await {
             Ok(mut session) => {
                 session.ahead = true;
                 self.session = Some(session);
@@ -39,7 +42,9 @@ impl Users {
         self.endpoint = route.endpoint;
         self.opened += 1;
         local.slots.arm(self.slot, local.now() + local.timeout);
-        Box::pin(open(local, self.slot, route, self.opened))
+        let stage = Rc::new(Cell::new(Stage::Connecting));
+        let session = Box::pin(open(local, self.slot, route, self.opened, stage.clone()));
+        Opening { session, stage }
     }
 
     pub(super) fn connect(&mut self) {
