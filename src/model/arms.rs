@@ -9,7 +9,7 @@ use crate::result::RunResult;
 use crate::seconds::merged;
 use crate::statistics::{
     Arm, ComparedTrial, Comparison, ComparisonValidity, Design, Measured, Question, compare,
-    steadiness,
+    noise_floor_pct, steadiness,
 };
 use crate::verdict::LimitedBy;
 use crate::{JobId, TrialRecording};
@@ -67,7 +67,7 @@ struct Trial {
 /// nothing.
 #[must_use]
 pub fn paired(evidence: &Evidence<'_>, ask: &Ask) -> Option<Comparison> {
-    evidence.spec.compare.as_ref()?;
+    let compare = evidence.spec.compare.as_ref()?;
     let arms = [Arm::A, Arm::B].map(|arm| Trials::of(evidence, arm, arm, &ask.metric));
     let [a, b] = &arms;
     let placed = |trial: &Trial| (Some(trial.index / 2 + 1), Some(trial.index % 2 + 1));
@@ -78,7 +78,39 @@ pub fn paired(evidence: &Evidence<'_>, ask: &Ask) -> Option<Comparison> {
     {
         notes.push(format!("the baseline is {a}, the candidate {b}"));
     }
-    Some(compared(evidence, ask, Design::Paired, &arms, Some(true), placed, notes))
+    let mut found = compared(evidence, ask, Design::Paired, &arms, Some(true), placed, notes);
+    if compare.of_itself() {
+        found.noise_floor_pct = noise_floor_pct(&found).ok();
+    }
+    Some(found)
+}
+
+/// The metrics whose noise floor A against A tells, beside the one that decides.
+const FLOORS: [&str; 5] =
+    ["rps", "goodput_rps", "latency_p50_ms", "latency_p90_ms", "latency_p99_ms"];
+
+/// What a job that compares a target with itself shows: the noise floor of each
+/// metric that it can tell, in percent. Empty for every other job.
+#[must_use]
+pub fn noise_floors(evidence: &Evidence<'_>) -> Vec<(String, f64)> {
+    let Some(compare) = evidence.spec.compare.as_ref().filter(|compare| compare.of_itself()) else {
+        return Vec::new();
+    };
+    let mut metrics: Vec<&str> = FLOORS.to_vec();
+    if !metrics.contains(&compare.metric.as_str()) {
+        metrics.push(&compare.metric);
+    }
+    let ask = Ask {
+        metric: String::new(),
+        margin_pct: compare.margin_pct,
+        seed: evidence.spec.seed(evidence.job_id),
+        noise_floor_pct: None,
+    };
+    let floor = |metric: &str| {
+        let comparison = paired(evidence, &Ask { metric: metric.to_owned(), ..ask.clone() })?;
+        Some((metric.to_owned(), comparison.noise_floor_pct?))
+    };
+    metrics.into_iter().filter_map(floor).collect()
 }
 
 /// The comparison of finished jobs with others that were measured at another

@@ -2,8 +2,9 @@
 //!
 //! Two rules hold whatever workers do at the same time. A job is taken by one
 //! worker: taking it is an update of a row that must still be queued. And one
-//! job loads a target host at a time: a partial unique index over the running
-//! jobs' hosts refuses the second, which then looks for another job.
+//! job loads a host at a time, that of a baseline included: claims are made one
+//! after the other, and a partial unique index over the running jobs' hosts
+//! would refuse a second one.
 
 use crate::database::Database;
 use crate::document::{from_column, to_column};
@@ -17,38 +18,38 @@ use uuid::Uuid;
 /// How often a lost race is run again before the worker comes back later.
 const RACES: u32 = 8;
 
-/// The oldest queued job of each host that no running job loads; the oldest of
-/// those. The second condition keeps a host's jobs in order even when the first
-/// of them is just being taken.
-macro_rules! next_in_queue {
+/// True of a job whose hosts no running job loads.
+macro_rules! hosts_are_free {
     () => {
-        "SELECT jobs.id FROM jobs WHERE jobs.state = 'queued' \
-         AND NOT EXISTS (SELECT 1 FROM jobs AS busy \
-             WHERE busy.state = 'running' AND busy.target_host = jobs.target_host) \
-         AND NOT EXISTS (SELECT 1 FROM jobs AS earlier WHERE earlier.state = 'queued' \
-             AND earlier.target_host = jobs.target_host AND earlier.id < jobs.id) \
-         ORDER BY jobs.id LIMIT 1"
+        "NOT EXISTS (SELECT 1 FROM jobs AS busy WHERE busy.state = 'running' \
+             AND (busy.target_host IN (jobs.target_host, jobs.baseline_host) \
+             OR busy.baseline_host IN (jobs.target_host, jobs.baseline_host)))"
     };
 }
+
+/// The oldest queued job of each host that no running job loads; the oldest of
+/// those. The last condition keeps a host's jobs in order.
+const NEXT: &str = concat!(
+    "SELECT jobs.id FROM jobs WHERE jobs.state = 'queued' AND ",
+    hosts_are_free!(),
+    " AND NOT EXISTS (SELECT 1 FROM jobs AS earlier WHERE earlier.state = 'queued' \
+         AND earlier.target_host = jobs.target_host AND earlier.id < jobs.id) \
+     ORDER BY jobs.id LIMIT 1"
+);
 
 /// One certain job. It need not wait for others in the queue, which may have
 /// no worker at all, but for the running one.
-macro_rules! that_one {
-    () => {
-        "SELECT jobs.id FROM jobs WHERE jobs.id = $1 AND jobs.state = 'queued' \
-         AND NOT EXISTS (SELECT 1 FROM jobs AS busy \
-             WHERE busy.state = 'running' AND busy.target_host = jobs.target_host)"
-    };
-}
+const THAT_ONE: &str = concat!(
+    "SELECT jobs.id FROM jobs WHERE jobs.id = $1 AND jobs.state = 'queued' AND ",
+    hosts_are_free!()
+);
 
-// The fork. SQLite: BEGIN IMMEDIATE admits one writer at a time, so nobody can
-// take the job between the look and the update. Postgres: workers look at the
-// same time; the row lock makes each take another job instead of all waiting
-// for the first one's commit.
-const NEXT_SQLITE: &str = next_in_queue!();
-const NEXT_POSTGRES: &str = concat!(next_in_queue!(), " FOR UPDATE OF jobs SKIP LOCKED");
-const THAT_SQLITE: &str = that_one!();
-const THAT_POSTGRES: &str = concat!(that_one!(), " FOR UPDATE OF jobs SKIP LOCKED");
+// The fork. Nobody may claim between the look at the running jobs and the
+// update. SQLite: BEGIN IMMEDIATE admits one writer at a time. Postgres: a lock
+// of this name does the same for claims, and for nothing else.
+const ONE_AT_A_TIME_SQLITE: &str = "SELECT 1";
+const ONE_AT_A_TIME_POSTGRES: &str =
+    "SELECT pg_advisory_xact_lock(hashtextextended('benchd: claim', 0))";
 
 const TAKE: &str = "UPDATE jobs SET state = 'running', phase = 'preparing', \
      attempt = attempt + 1, worker = $2, lease_until = $3, started_at = $4, \
@@ -130,14 +131,14 @@ impl Store {
         lease_for: Duration,
     ) -> Result<Claim, StoreError> {
         let running = JobEventKind::State { state: JobState::Running };
-        let candidate = match (&self.inner.database, only) {
-            (Database::Sqlite(_), None) => NEXT_SQLITE,
-            (Database::Sqlite(_), Some(_)) => THAT_SQLITE,
-            (Database::Postgres(_), None) => NEXT_POSTGRES,
-            (Database::Postgres(_), Some(_)) => THAT_POSTGRES,
+        let one_at_a_time = match &self.inner.database {
+            Database::Sqlite(_) => ONE_AT_A_TIME_SQLITE,
+            Database::Postgres(_) => ONE_AT_A_TIME_POSTGRES,
         };
+        let candidate = if only.is_some() { THAT_ONE } else { NEXT };
         on_backend!(self, |db| {
             let mut tx = db.begin().await?;
+            sqlx::query(one_at_a_time).execute(&mut *tx).await?;
             let mut query = sqlx::query_scalar(candidate);
             if let Some(only) = only {
                 query = query.bind(only.0);

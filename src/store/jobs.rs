@@ -20,8 +20,8 @@ const KEY_KEPT_US: i64 = 7 * 24 * 3600 * 1_000_000;
 const CANCELLED_UNSTARTED: &str = "cancelled before it was started";
 
 const INSERT_JOB: &str = "INSERT INTO jobs \
-     (id, project, scenario, target_host, state, progress, spec, created_at, last_event) \
-     VALUES ($1, $2, $3, $4, 'queued', $5, $6, $7, 1)";
+     (id, project, scenario, target_host, baseline_host, state, progress, spec, created_at, \
+     last_event) VALUES ($1, $2, $3, $4, $5, 'queued', $6, $7, $8, 1)";
 const INSERT_LABEL: &str =
     "INSERT INTO job_labels (job_id, name, value, created_at) VALUES ($1, $2, $3, $4)";
 const INSERT_TARGET: &str =
@@ -160,6 +160,7 @@ impl Store {
                 .bind(&spec.project)
                 .bind(&spec.scenario)
                 .bind(&new.target_host)
+                .bind(spec.baseline_host())
                 .bind(to_column(&progress))
                 .bind(to_column(spec))
                 .bind(at)

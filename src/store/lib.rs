@@ -18,6 +18,7 @@ mod finish;
 mod history;
 mod jobs;
 mod lease;
+mod noise_floors;
 mod open_file;
 mod recordings;
 mod results;
@@ -32,6 +33,7 @@ pub use finish::Finish;
 pub use history::{Cursor, JobFilter, JobPage, MAX_PAGE};
 pub use jobs::{CancelOutcome, Created, DeleteOutcome, Idempotency, MAX_QUEUED, NewJob};
 pub use lease::Heartbeat;
+pub use noise_floors::NoiseFloor;
 pub use recordings::Record;
 pub use variables::Variable;
 

@@ -7,15 +7,15 @@ use crate::progress::Meter;
 use crate::resolve::{self, PinnedTarget, ResolveError};
 use crate::sampler::Sampler;
 use crate::trial::Trials;
-use crate::{Worker, WorkerError, spool, trial};
+use crate::{Worker, WorkerError, judge, spool, trial};
 use benchd_engine::Plan;
-use benchd_model::assemble::{Evidence, assemble};
 use benchd_model::environment::HostSnapshot;
 use benchd_model::event::JobEventKind;
 use benchd_model::policy::TargetPolicy;
 use benchd_model::recording::EndReason;
+use benchd_model::statistics::Arm;
 use benchd_model::{JobId, JobSpec, JobState, Phase, RunResult, TrialRecording};
-use benchd_store::Lease;
+use benchd_store::{Lease, NoiseFloor};
 use std::convert::Infallible;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -40,7 +40,7 @@ pub(crate) async fn execute(
         Writer::new(worker.store.clone(), lease, config.lease, halt.clone());
 
     let running = async {
-        let measuring = measure(job, spec, &config.policy, &halt, journal);
+        let measuring = measure(job, spec, worker, &halt, journal);
         tokio::join!(measuring, writer.run()).0
     };
     let interrupting = async {
@@ -53,12 +53,13 @@ pub(crate) async fn execute(
         never = interrupting => match never {},
     };
 
-    let Outcome { state, error, result, recordings } = &outcome;
+    let Outcome { state, error, result, recordings, .. } = &outcome;
     let (state, error) = (*state, error.as_deref());
     let end = End { state, result: result.as_ref(), error };
     match writer.settle(&end, config.keep_trying, shutdown).await {
         Settled::Stored => {
             tracing::info!(%job, state = state.name(), error, "finished");
+            judge::keep(&worker.store, &outcome.noise_floors).await;
             Ok(state)
         }
         Settled::Lost => Err(WorkerError::TakenOver(job)),
@@ -83,6 +84,8 @@ pub struct Outcome {
     pub result: Option<RunResult>,
     /// Everything recorded, by trial.
     pub recordings: Vec<TrialRecording>,
+    /// What it showed by comparing a target with itself.
+    pub noise_floors: Vec<NoiseFloor>,
 }
 
 /// Why a job could not be run. Its words are the job's `error`.
@@ -94,12 +97,11 @@ enum JobError {
     Plan(#[from] benchd_engine::PlanError),
     #[error("{0}")]
     Trial(#[from] trial::TrialError),
-    #[error("the result could not be assembled, which is a defect of benchd")]
-    Assemble,
 }
 
-/// All that a job needs before its first trial.
+/// All that an arm needs before its first trial.
 struct Prepared {
+    arm: Arm,
     trials: Trials,
     sampler: Option<Sampler>,
 }
@@ -115,13 +117,14 @@ struct Measured {
 async fn measure(
     job: JobId,
     spec: Arc<JobSpec>,
-    policy: &TargetPolicy,
+    worker: &Worker,
     halt: &Halt,
     journal: Journal,
 ) -> Outcome {
     let host = benchd_probe::host_snapshot();
-    let mut meter = Meter::new(&spec.load, spec.trials);
-    let measured = run_trials(&spec, &host, policy, halt, &journal, &mut meter).await;
+    let mut meter = Meter::new(spec.trials);
+    let policy = &worker.config.policy;
+    let measured = run_trials(job, &spec, &host, policy, halt, &journal, &mut meter).await;
     let Measured { recordings, error, same_host } = measured;
     if let Some(error) = error {
         return Outcome::failed(&error, recordings);
@@ -131,6 +134,7 @@ async fn measure(
     journal.event(JobEventKind::Phase { trial, phase: Phase::Collecting });
     journal.status(Some(Phase::Collecting), meter.progress());
     let state = state_of(&spec, &recordings, halt.requested());
+<<<<<<< HEAD
     // A long run has many histograms to merge; heartbeats go on meanwhile.
     let assembling = tokio::task::spawn_blocking(move || {
         let evidence = Evidence {
@@ -147,9 +151,14 @@ async fn measure(
         Outcome { state, error: None, result: Some(result), recordings }
     });
     assembling.await.unwrap_or_else(|_| Outcome::failed(&JobError::Assemble, Vec::new()))
+=======
+    let found = judge::Found { job, spec, state, host, same_host, recordings };
+    found.judged(&worker.store).await
+>>>>>>> 64359ad (store, worker: run both arms of a comparison in one job, with both hosts for itself; keep noise floors)
 }
 
 async fn run_trials(
+    job: JobId,
     spec: &JobSpec,
     host: &HostSnapshot,
     policy: &TargetPolicy,
@@ -163,17 +172,20 @@ async fn run_trials(
         () = halt.halted() => return measured,
         prepared = prepare(spec, policy) => prepared,
     };
-    let Prepared { trials, mut sampler } = match prepared {
+    let mut arms = match prepared {
         Ok(prepared) => prepared,
         Err(error) => return Measured { error: Some(error), ..measured },
     };
-    measured.same_host = trials.same_host;
-    journal.host(host.clone(), trials.same_host);
+    measured.same_host = arms.iter().all(|prepared| prepared.trials.same_host);
+    journal.host(host.clone(), measured.same_host);
     for index in 0..spec.trials {
         if halt.requested().is_some() {
             break;
         }
-        match trial::run(&trials, index, sampler.as_mut(), halt, journal, meter).await {
+        let arm = spec.arm_of_trial(job, index);
+        let Some(prepared) = arms.iter_mut().find(|prepared| prepared.arm == arm) else { break };
+        let Prepared { trials, sampler, .. } = prepared;
+        match trial::run(trials, index, sampler.as_mut(), halt, journal, meter).await {
             Ok(recording) => measured.recordings.push(recording),
             Err(error) => return Measured { error: Some(error.into()), ..measured },
         }
@@ -181,14 +193,28 @@ async fn run_trials(
     measured
 }
 
-async fn prepare(spec: &JobSpec, policy: &TargetPolicy) -> Result<Prepared, JobError> {
+/// The candidate, and before it the baseline of a job that compares.
+async fn prepare(spec: &JobSpec, policy: &TargetPolicy) -> Result<Vec<Prepared>, JobError> {
+    let mut arms = Vec::new();
+    for arm in spec.arms() {
+        arms.push(prepare_arm(*arm, &spec.arm(*arm), policy).await?);
+    }
+    Ok(arms)
+}
+
+async fn prepare_arm(
+    arm: Arm,
+    spec: &JobSpec,
+    policy: &TargetPolicy,
+) -> Result<Prepared, JobError> {
     let PinnedTarget { endpoints, same_host } = resolve::target(policy, spec).await?;
     let sampler = match &spec.target.stub_status {
         Some(page) => Some(sampler_for(page, policy).await?),
         None => None,
     };
     let plan = Arc::new(Plan::from_spec(spec, endpoints)?);
-    Ok(Prepared { trials: Trials { plan, load: spec.load.clone(), same_host }, sampler })
+    let trials = Trials { plan, load: spec.load.clone(), same_host };
+    Ok(Prepared { arm, trials, sampler })
 }
 
 /// A page that may not be asked fails the job, since that is a rule; one that
@@ -218,7 +244,7 @@ fn state_of(spec: &JobSpec, recordings: &[TrialRecording], told: Option<EndReaso
 
 impl Outcome {
     fn failed(error: &JobError, recordings: Vec<TrialRecording>) -> Self {
-        let error = Some(error.to_string());
-        Self { state: JobState::Failed, error, result: None, recordings }
+        let (error, noise_floors) = (Some(error.to_string()), Vec::new());
+        Self { state: JobState::Failed, error, result: None, recordings, noise_floors }
     }
 }

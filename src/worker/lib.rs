@@ -11,6 +11,7 @@ mod claim_loop;
 mod execute;
 mod flush;
 mod halt;
+mod judge;
 mod lease;
 mod progress;
 mod reaper;

@@ -17,16 +17,18 @@ pub(crate) struct Meter {
 
 impl Meter {
     /// At the start of a job of `trials` trials.
-    pub(crate) fn new(load: &LoadSpec, trials: u32) -> Self {
+    pub(crate) fn new(trials: u32) -> Self {
         Self {
-            requests: load.requests,
-            duration_s: load.duration.map(|span| span.duration().as_secs_f64()),
+            requests: None,
+            duration_s: None,
             progress: Progress { trial: 1, trials, ..Progress::default() },
         }
     }
 
-    /// Starts the trial with that number, from 1.
-    pub(crate) fn start_trial(&mut self, trial: u32) {
+    /// Starts the trial with that number, from 1, of that load.
+    pub(crate) fn start_trial(&mut self, trial: u32, load: &LoadSpec) {
+        self.requests = load.requests;
+        self.duration_s = load.duration.map(|span| span.duration().as_secs_f64());
         let ratio = self.ratio_in(trial, 0.0);
         self.progress = Progress {
             ratio: ratio.max(self.progress.ratio),
@@ -83,6 +85,12 @@ mod tests {
         LoadSpec { requests, duration: seconds.map(Span::from_secs), ..LoadSpec::default() }
     }
 
+    fn begun(load: &LoadSpec, trials: u32) -> Meter {
+        let mut meter = Meter::new(trials);
+        meter.start_trial(1, load);
+        meter
+    }
+
     fn second(index: u32, ok: u64, span_us: u64) -> SecondRecord {
         let mut second = SecondRecord { index, ..SecondRecord::default() };
         second.tally.span_us = span_us;
@@ -93,22 +101,21 @@ mod tests {
 
     #[test]
     fn the_nearer_end_decides_the_ratio() {
-        let mut meter = Meter::new(&load(Some(1000), Some(100)), 1);
+        let mut meter = begun(&load(Some(1000), Some(100)), 1);
         meter.add(&second(0, 500, 1_000_000));
         assert_eq!(meter.progress().ratio, 0.5);
-        let mut meter = Meter::new(&load(Some(1_000_000), Some(4)), 1);
+        let mut meter = begun(&load(Some(1_000_000), Some(4)), 1);
         meter.add(&second(0, 500, 1_000_000));
         assert_eq!(meter.progress().ratio, 0.25);
     }
 
     #[test]
     fn trials_share_the_ratio_and_count_on_their_own() {
-        let mut meter = Meter::new(&load(Some(100), None), 4);
-        meter.start_trial(1);
+        let mut meter = begun(&load(Some(100), None), 4);
         meter.add(&second(0, 50, 1_000_000));
         assert_eq!(meter.progress().ratio, 0.125);
         meter.end_trial();
-        meter.start_trial(2);
+        meter.start_trial(2, &load(Some(100), None));
         assert_eq!((meter.progress().ratio, meter.progress().issued), (0.25, 0));
         meter.add(&second(0, 100, 1_000_000));
         assert_eq!((meter.progress().ratio, meter.progress().ok), (0.5, 100));
@@ -116,7 +123,7 @@ mod tests {
 
     #[test]
     fn the_ratio_stays_at_most_one() {
-        let mut meter = Meter::new(&load(None, Some(1)), 1);
+        let mut meter = begun(&load(None, Some(1)), 1);
         meter.add(&second(0, 5, 1_000_000));
         meter.add(&second(1, 5, 900_000));
         assert_eq!(meter.progress().ratio, 1.0);
@@ -124,7 +131,7 @@ mod tests {
 
     #[test]
     fn the_short_rest_of_a_run_gives_no_rate() {
-        let mut meter = Meter::new(&load(Some(1000), None), 1);
+        let mut meter = begun(&load(Some(1000), None), 1);
         meter.add(&second(0, 700, 1_000_000));
         meter.add(&second(1, 300, 1_000));
         assert_eq!((meter.progress().rps, meter.progress().issued), (700.0, 1000));

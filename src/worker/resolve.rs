@@ -58,6 +58,13 @@ pub enum ResolveError {
 /// # Errors
 /// Why a worker would fail the job.
 pub async fn admit(spec: &JobSpec, policy: &TargetPolicy) -> Result<(), ResolveError> {
+    for arm in spec.arms() {
+        admit_arm(&spec.arm(*arm), policy).await?;
+    }
+    Ok(())
+}
+
+async fn admit_arm(spec: &JobSpec, policy: &TargetPolicy) -> Result<(), ResolveError> {
     target(policy, spec).await?;
     match &spec.target.stub_status {
         Some(page) => match stub_status(policy, page).await {

@@ -50,7 +50,7 @@ pub(crate) async fn run(
     journal: &Journal,
     meter: &mut Meter,
 ) -> Result<TrialRecording, TrialError> {
-    meter.start_trial(index + 1);
+    meter.start_trial(index + 1, &trials.load);
     let mut scribe = Scribe::new(trials, index, sampler.is_some(), journal, meter);
     scribe.phase(Phase::Preparing);
     if let Some(sampler) = sampler.as_deref_mut() {

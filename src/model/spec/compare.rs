@@ -86,6 +86,21 @@ impl JobSpec {
         alone
     }
 
+    /// What the job measures: both arms, or the candidate alone when it compares
+    /// nothing.
+    #[must_use]
+    pub const fn arms(&self) -> &'static [Arm] {
+        if self.compare.is_some() { &[Arm::A, Arm::B] } else { &[Arm::B] }
+    }
+
+    /// The baseline's host, when it is another one than [`JobSpec::target_host`]:
+    /// the job has both for itself.
+    #[must_use]
+    pub fn baseline_host(&self) -> Option<String> {
+        let host = self.compare.as_ref().map(|_| self.arm(Arm::A).target_host());
+        host.filter(|host| *host != self.target_host())
+    }
+
     /// What order and interval of a comparison are drawn from.
     #[must_use]
     pub fn seed(&self, job: JobId) -> u64 {

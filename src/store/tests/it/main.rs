@@ -17,6 +17,7 @@ mod events;
 mod fencing;
 mod finishing;
 mod history;
+mod noise_floors;
 mod opening;
 mod outage;
 mod queue;

@@ -43,7 +43,11 @@ async fn a_schema_of_a_newer_benchd_is_refused(backend: Backend, store: Store) {
         .await;
     store.close().await;
     let error = Store::open(&backend.address()).await.unwrap_err();
-    assert!(matches!(error, StoreError::SchemaTooNew { found: 9999, known: 2, .. }), "{error}");
+    let known = std::fs::read_dir("../../migrations/sqlite").unwrap().count() as i64;
+    assert!(
+        matches!(error, StoreError::SchemaTooNew { found: 9999, known: k, .. } if k == known),
+        "{error}"
+    );
     assert!(error.to_string().contains("newer benchd"), "{error}");
     assert!(!error.is_transient());
 }

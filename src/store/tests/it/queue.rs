@@ -12,6 +12,7 @@ on_both!(
     the_oldest_job_is_taken_first,
     a_busy_host_holds_back_its_jobs_and_no_others,
     a_wanted_job_is_taken_past_the_queue_but_not_past_a_busy_host,
+    a_job_that_compares_two_hosts_has_both_for_itself,
     a_claimed_job_says_so,
     racing_workers_never_share_a_job_or_a_host,
     racing_wishes_for_one_host_are_granted_once,
@@ -47,6 +48,33 @@ async fn a_busy_host_holds_back_its_jobs_and_no_others(_: Backend, store: Store)
     assert_eq!(store.job(held).await.unwrap().unwrap().queue_position, Some(0));
     finish(&store, &lease, JobState::Completed, 5).await;
     assert_eq!(claim(&store).await.unwrap().job, held);
+}
+
+async fn a_job_that_compares_two_hosts_has_both_for_itself(_: Backend, store: Store) {
+    let comparing = |candidate: &str, baseline: &str| {
+        let mut new = job_on(candidate, 0);
+        let url = format!("http://{baseline}:8088/");
+        let baseline = serde_json::json!({"baseline": {"target": {"url": url}}, "metric": "rps"});
+        new.spec.compare = Some(serde_json::from_value(baseline).unwrap());
+        new
+    };
+    let first = create(&store, comparing("a", "b")).await;
+    let held = [queue(&store, "a").await, queue(&store, "b").await];
+    let crossed = create(&store, comparing("c", "b")).await;
+    let other = queue(&store, "d").await;
+    let lease = claim(&store).await.unwrap();
+    assert_eq!(lease.job, first);
+    assert_eq!(claim(&store).await.unwrap().job, other);
+    assert!(claim(&store).await.is_none());
+    for waits in [held[0], held[1], crossed] {
+        assert!(store.claim("run", Some(waits), at(1), LEASE).await.unwrap().is_none());
+    }
+    finish(&store, &lease, JobState::Completed, 5).await;
+    let ordinary = claim(&store).await.unwrap();
+    assert_eq!(ordinary.job, held[0]);
+    // A busy baseline holds the comparison back, too.
+    assert_eq!(claim(&store).await.unwrap().job, held[1]);
+    assert!(claim(&store).await.is_none());
 }
 
 async fn a_wanted_job_is_taken_past_the_queue_but_not_past_a_busy_host(_: Backend, store: Store) {

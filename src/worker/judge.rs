@@ -1,0 +1,93 @@
+//! From what a job recorded to its outcome. What others measured before, and
+//! the job is judged by, is looked up here.
+
+use crate::Outcome;
+use benchd_model::arms;
+use benchd_model::assemble::{Evidence, assemble};
+use benchd_model::environment::HostSnapshot;
+use benchd_model::{JobId, JobSpec, JobState, RunResult, Timestamp, TrialRecording};
+use benchd_store::{NoiseFloor, Store};
+use std::sync::Arc;
+use tokio::task::{JoinError, spawn_blocking};
+
+/// What a job found.
+pub(crate) struct Found {
+    pub(crate) job: JobId,
+    pub(crate) spec: Arc<JobSpec>,
+    pub(crate) state: JobState,
+    pub(crate) host: HostSnapshot,
+    pub(crate) same_host: bool,
+    pub(crate) recordings: Vec<TrialRecording>,
+}
+
+impl Found {
+    fn evidence(&self, noise_floor_pct: Option<f64>) -> Evidence<'_> {
+        let Self { job, spec, state, host, same_host, recordings } = self;
+        let (host, same_host) = (host.clone(), *same_host);
+        Evidence { job_id: *job, spec, state: *state, recordings, host, same_host, noise_floor_pct }
+    }
+
+    /// Makes the result. What A against A showed is that of the environment in
+    /// which the candidate was measured, which the result tells.
+    pub(crate) async fn judged(self, store: &Store) -> Outcome {
+        let found = Arc::new(self);
+        let mut result = found.assembled(None).await;
+        if let Ok(first) = &result
+            && let Some(floor) = found.noise_floor(store, first).await
+        {
+            result = found.assembled(Some(floor)).await;
+        }
+        let noise_floors = match &result {
+            Ok(result) => found.noise_floors(result).await,
+            Err(_) => Vec::new(),
+        };
+        let broken = "the result could not be assembled, which is a defect of benchd";
+        let (state, error) = match &result {
+            Ok(_) => (found.state, None),
+            Err(_) => (JobState::Failed, Some(broken.to_owned())),
+        };
+        let recordings = match Arc::try_unwrap(found) {
+            Ok(found) => found.recordings,
+            Err(shared) => shared.recordings.clone(),
+        };
+        Outcome { state, error, result: result.ok(), recordings, noise_floors }
+    }
+
+    /// A long run has many histograms to merge; heartbeats go on meanwhile.
+    async fn assembled(self: &Arc<Self>, floor: Option<f64>) -> Result<RunResult, JoinError> {
+        let found = Arc::clone(self);
+        spawn_blocking(move || assemble(&found.evidence(floor))).await
+    }
+
+    async fn noise_floor(&self, store: &Store, result: &RunResult) -> Option<f64> {
+        let compare = self.spec.compare.as_ref().filter(|compare| !compare.of_itself())?;
+        let environment = &result.environment.fingerprint;
+        let floor = store.noise_floor(&self.spec.target.url, environment, &compare.metric).await;
+        let log = |error: &_| tracing::warn!(%error, "the noise floor cannot be looked up");
+        floor.inspect_err(log).ok().flatten().map(|floor| floor.floor_pct)
+    }
+
+    async fn noise_floors(self: &Arc<Self>, result: &RunResult) -> Vec<NoiseFloor> {
+        let found = Arc::clone(self);
+        let floors = spawn_blocking(move || arms::noise_floors(&found.evidence(None))).await;
+        let floor = |(metric, floor_pct)| NoiseFloor {
+            target: self.spec.target.url.clone(),
+            environment: result.environment.fingerprint.clone(),
+            metric,
+            floor_pct,
+            job_id: self.job,
+            measured_at: Timestamp::now(),
+        };
+        floors.unwrap_or_default().into_iter().map(floor).collect()
+    }
+}
+
+/// Keeps noise floors for later comparisons. A job's own end is stored by then,
+/// so what fails here is told and nothing more.
+pub(crate) async fn keep(store: &Store, floors: &[NoiseFloor]) {
+    for floor in floors {
+        if let Err(error) = store.put_noise_floor(floor).await {
+            tracing::warn!(%error, metric = floor.metric, "the noise floor is not stored");
+        }
+    }
+}
