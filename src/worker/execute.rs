@@ -134,27 +134,8 @@ async fn measure(
     journal.event(JobEventKind::Phase { trial, phase: Phase::Collecting });
     journal.status(Some(Phase::Collecting), meter.progress());
     let state = state_of(&spec, &recordings, halt.requested());
-<<<<<<< HEAD
-    // A long run has many histograms to merge; heartbeats go on meanwhile.
-    let assembling = tokio::task::spawn_blocking(move || {
-        let evidence = Evidence {
-            job_id: job,
-            spec: &spec,
-            state,
-            recordings: &recordings,
-            host,
-            same_host,
-            noise_floor_pct: None,
-            baseline: None,
-        };
-        let result = assemble(&evidence);
-        Outcome { state, error: None, result: Some(result), recordings }
-    });
-    assembling.await.unwrap_or_else(|_| Outcome::failed(&JobError::Assemble, Vec::new()))
-=======
     let found = judge::Found { job, spec, state, host, same_host, recordings };
     found.judged(&worker.store).await
->>>>>>> 64359ad (store, worker: run both arms of a comparison in one job, with both hosts for itself; keep noise floors)
 }
 
 async fn run_trials(

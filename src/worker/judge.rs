@@ -4,6 +4,7 @@
 use crate::Outcome;
 use benchd_model::arms;
 use benchd_model::assemble::{Evidence, assemble};
+use benchd_model::baseline::BaselineFigures;
 use benchd_model::environment::HostSnapshot;
 use benchd_model::{JobId, JobSpec, JobState, RunResult, Timestamp, TrialRecording};
 use benchd_store::{NoiseFloor, Store};
@@ -20,22 +21,47 @@ pub(crate) struct Found {
     pub(crate) recordings: Vec<TrialRecording>,
 }
 
+/// What others measured before in the environment of the job.
+#[derive(Default)]
+struct Known {
+    noise_floor_pct: Option<f64>,
+    baseline: Option<BaselineFigures>,
+}
+
+impl Known {
+    const fn is_nothing(&self) -> bool {
+        self.noise_floor_pct.is_none() && self.baseline.is_none()
+    }
+}
+
 impl Found {
-    fn evidence(&self, noise_floor_pct: Option<f64>) -> Evidence<'_> {
+    fn evidence<'a>(&'a self, known: &'a Known) -> Evidence<'a> {
         let Self { job, spec, state, host, same_host, recordings } = self;
-        let (host, same_host) = (host.clone(), *same_host);
-        Evidence { job_id: *job, spec, state: *state, recordings, host, same_host, noise_floor_pct }
+        Evidence {
+            job_id: *job,
+            spec,
+            state: *state,
+            recordings,
+            host: host.clone(),
+            same_host: *same_host,
+            noise_floor_pct: known.noise_floor_pct,
+            baseline: known.baseline.as_ref(),
+        }
     }
 
-    /// Makes the result. What A against A showed is that of the environment in
-    /// which the candidate was measured, which the result tells.
+    /// Makes the result. What is known before is that of the environment in which
+    /// the job was measured, which a first result tells.
     pub(crate) async fn judged(self, store: &Store) -> Outcome {
         let found = Arc::new(self);
-        let mut result = found.assembled(None).await;
-        if let Ok(first) = &result
-            && let Some(floor) = found.noise_floor(store, first).await
-        {
-            result = found.assembled(Some(floor)).await;
+        let mut result = found.assembled(Known::default()).await;
+        if let Ok(first) = &result {
+            let known = Known {
+                noise_floor_pct: found.noise_floor(store, first).await,
+                baseline: None,
+            };
+            if !known.is_nothing() {
+                result = found.assembled(known).await;
+            }
         }
         let noise_floors = match &result {
             Ok(result) => found.noise_floors(result).await,
@@ -54,9 +80,9 @@ impl Found {
     }
 
     /// A long run has many histograms to merge; heartbeats go on meanwhile.
-    async fn assembled(self: &Arc<Self>, floor: Option<f64>) -> Result<RunResult, JoinError> {
+    async fn assembled(self: &Arc<Self>, known: Known) -> Result<RunResult, JoinError> {
         let found = Arc::clone(self);
-        spawn_blocking(move || assemble(&found.evidence(floor))).await
+        spawn_blocking(move || assemble(&found.evidence(&known))).await
     }
 
     async fn noise_floor(&self, store: &Store, result: &RunResult) -> Option<f64> {
@@ -69,7 +95,7 @@ impl Found {
 
     async fn noise_floors(self: &Arc<Self>, result: &RunResult) -> Vec<NoiseFloor> {
         let found = Arc::clone(self);
-        let floors = spawn_blocking(move || arms::noise_floors(&found.evidence(None))).await;
+        let floors = spawn_blocking(move || arms::noise_floors(&found.evidence(&Known::default())));
         let floor = |(metric, floor_pct)| NoiseFloor {
             target: self.spec.target.url.clone(),
             environment: result.environment.fingerprint.clone(),
@@ -78,7 +104,7 @@ impl Found {
             job_id: self.job,
             measured_at: Timestamp::now(),
         };
-        floors.unwrap_or_default().into_iter().map(floor).collect()
+        floors.await.unwrap_or_default().into_iter().map(floor).collect()
     }
 }
 
