@@ -20,11 +20,10 @@ use benchd_model::Outcome;
 use benchd_model::recording::FirstResponse;
 use std::cell::Cell;
 use std::collections::VecDeque;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use tokio::task::yield_now;
 
 /// Looks at the signal in a row before other tasks get their turn.
 const MOST_TURNS: usize = 32;
@@ -72,10 +71,6 @@ pub(super) struct Users {
     told_limit: usize,
     /// Most streams in flight on one session.
     most_streams: usize,
-    /// A response has been complete since attempts were begun.
-    answered: bool,
-    /// The sessions write nothing for the moment.
-    holds: bool,
 }
 
 /// One user and its attempt.
@@ -126,8 +121,6 @@ impl Users {
             free: None,
             told_limit: streams,
             most_streams: 0,
-            answered: false,
-            holds: false,
             waker: signal.connection_waker(),
             signal,
             local,
@@ -144,9 +137,7 @@ impl Users {
                 context.waker().wake_by_ref();
                 break;
             }
-            if self.turn(context).is_pending() {
-                break;
-            }
+            self.turn(context);
             if self.exhausted && self.idle.len() == self.users.len() {
                 polled = Poll::Ready(());
                 break;
@@ -159,8 +150,7 @@ impl Users {
         polled
     }
 
-    /// One look at the flags. Pending when the next one is to come after others.
-    fn turn(&mut self, context: &mut Context<'_>) -> Poll<()> {
+    fn turn(&mut self, context: &mut Context<'_>) {
         if self.signal.take_timer() {
             self.look_at_time();
         }
@@ -181,8 +171,6 @@ impl Users {
             }
         }
         self.draining.retain(|session| session.streams > 0);
-        let under_way = self.session.as_ref().is_some_and(|session| session.streams > 0);
-        let answered = std::mem::take(&mut self.answered);
         let now = self.local.now();
         if self.backing_off {
             self.end_pause(now);
@@ -193,21 +181,6 @@ impl Users {
             self.begin_attempts(now);
         }
         self.send_waiting(now);
-        self.hold_back(answered && under_way, context)
-    }
-
-    /// Lets the next answers come before the requests that follow from the last
-    /// ones are written, if there are any under way: one write for both. It costs
-    /// these requests one look at the sockets, which is part of their latency.
-    fn hold_back(&mut self, answered: bool, context: &mut Context<'_>) -> Poll<()> {
-        let holds = answered && !self.holds && self.local.open_loop.is_none();
-        if holds != self.holds {
-            self.holds = holds;
-            let sessions = self.session.iter().chain(&self.draining);
-            sessions.for_each(|session| session.seen.corked.set(holds));
-            self.signal.mark_connection();
-        }
-        if holds { pin!(yield_now()).poll(context) } else { Poll::Ready(()) }
     }
 
     fn slot_of(&self, user: usize) -> usize {
@@ -256,7 +229,6 @@ impl Users {
             tls: stream.seen.tls.borrow().clone(),
         });
         drop(recorder);
-        self.answered = true;
         self.rest(index, done);
     }
 

@@ -50,8 +50,6 @@ pub(super) struct Seen {
     pub(super) handed: Cell<usize>,
     /// How many of them there were when the socket last had taken everything.
     pub(super) taken: Cell<usize>,
-    /// Nothing is written for the moment; who sets this back polls again.
-    pub(super) corked: Cell<bool>,
     /// Bytes were read since the crate was last polled.
     has_read: Cell<bool>,
     start: Cell<[u8; FRAME_HEAD]>,
@@ -198,9 +196,6 @@ impl AsyncWrite for Wire {
         if wire.is_deaf() {
             return Poll::Ready(Ok(bytes.len()));
         }
-        if wire.seen.corked.get() {
-            return Poll::Pending;
-        }
         match ready!(wire.connection.transport.poll_write(context, bytes)) {
             Ok(length) => {
                 wire.written(length);
@@ -219,9 +214,6 @@ impl AsyncWrite for Wire {
         let whole = pieces.iter().map(|piece| piece.len()).sum();
         if wire.is_deaf() {
             return Poll::Ready(Ok(whole));
-        }
-        if wire.seen.corked.get() {
-            return Poll::Pending;
         }
         match ready!(wire.connection.transport.poll_write_vectored(context, pieces)) {
             Ok(length) => {
