@@ -12,7 +12,7 @@ use crate::statistics::{
     noise_floor_pct, steadiness,
 };
 use crate::verdict::LimitedBy;
-use crate::{JobId, TrialRecording};
+use crate::{JobId, JobSpec, TrialRecording};
 use std::collections::BTreeMap;
 
 /// A second of which less was covered is not a full one.
@@ -259,7 +259,7 @@ impl Trials {
         for recording in &recordings {
             by_trial.entry(recording.trial).or_default().push(recording.clone());
         }
-        let one = crate::JobSpec { trials: 1, ..spec.clone() };
+        let one = JobSpec { trials: 1, ..spec.clone() };
         let trial = |(index, recordings): (u32, Vec<TrialRecording>)| {
             let result =
                 assemble(&Evidence { spec: &one, recordings: &recordings, ..from.clone() });
@@ -280,13 +280,20 @@ impl Trials {
     }
 }
 
+/// Leaves the recordings that a job's result is made of: the candidate's; all of
+/// them when the job compares nothing.
+pub fn keep_candidate(job: JobId, spec: &JobSpec, recordings: &mut Vec<TrialRecording>) {
+    recordings.retain(|recording| is_of_arm(job, spec, recording, Arm::B));
+}
+
 /// The recordings of one arm; all of them when the job compares nothing.
 pub(crate) fn of_arm(evidence: &Evidence<'_>, arm: Arm) -> Vec<TrialRecording> {
-    let is_of_arm = |recording: &&TrialRecording| {
-        evidence.spec.compare.is_none()
-            || evidence.spec.arm_of_trial(evidence.job_id, recording.trial) == arm
-    };
-    evidence.recordings.iter().filter(is_of_arm).cloned().collect()
+    let Evidence { job_id, spec, recordings, .. } = evidence;
+    recordings.iter().filter(|r| is_of_arm(*job_id, spec, r, arm)).cloned().collect()
+}
+
+fn is_of_arm(job: JobId, spec: &JobSpec, recording: &TrialRecording, arm: Arm) -> bool {
+    spec.compare.is_none() || spec.arm_of_trial(job, recording.trial) == arm
 }
 
 /// Responses of each full second of a trial.

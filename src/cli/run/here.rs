@@ -10,7 +10,7 @@ use crate::local;
 use anyhow::Context as _;
 use benchd_model::event::JobEventKind;
 use benchd_model::policy::{RegisteredTarget, TargetPolicy};
-use benchd_model::{Job, JobId, JobSpec, RunResult, Timestamp, TrialRecording};
+use benchd_model::{Job, JobId, JobSpec, RunResult, Timestamp, TrialRecording, arms};
 use benchd_report::{Format, Report, render, render_table};
 use benchd_store::{NewJob, Store};
 use benchd_worker::{Outcome, Worker, WorkerConfig, WorkerError};
@@ -68,7 +68,8 @@ pub(super) async fn run(
     let Some(result) = store.result(id).await? else {
         return Err(no_result(&job));
     };
-    let recordings = store.recordings(id).await?;
+    let mut recordings = store.recordings(id).await?;
+    arms::keep_candidate(id, &job.spec, &mut recordings);
     deliver(outputs, job, &result, &recordings)?;
     Ok(exit)
 }
@@ -80,7 +81,7 @@ fn unstored(why: WorkerError, mut job: Job, outputs: Outputs) -> anyhow::Result<
     let (WorkerError::Spooled { outcome, .. } | WorkerError::Lost { outcome, .. }) = why else {
         return Ok(stop);
     };
-    let Outcome { state, error, result, recordings } = *outcome;
+    let Outcome { state, error, result, recordings, .. } = *outcome;
     (job.state, job.error, job.queue_position) = (state, error, None);
     if let Some(result) = result {
         (job.verdict, job.summary) = (Some(result.verdict), Some(result.summary.clone()));

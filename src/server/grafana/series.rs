@@ -10,7 +10,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use benchd_model::spec::LoadSpec;
-use benchd_model::{Job, JobId, TimelineRow, Timestamp, TrialRecording};
+use benchd_model::{Job, JobId, TimelineRow, Timestamp, TrialRecording, arms};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -195,7 +195,8 @@ fn read_runs(params: &mut Params, one: Option<JobId>) -> Vec<JobId> {
 }
 
 async fn rows_of(app: &App, job: &Job, asked: &Asked) -> ApiResult<Vec<TimelineRow>> {
-    let recordings = app.store.recordings(job.id).await?;
+    let mut recordings = app.store.recordings(job.id).await?;
+    arms::keep_candidate(job.id, &job.spec, &mut recordings);
     let load = job.spec.load.clone();
     let points = asked.max_points as usize;
     let from = asked.from.map_or(i64::MIN, Timestamp::as_micros);

@@ -3,6 +3,7 @@
 
 use benchd_model::policy::{Refusal, RegisteredTarget, TargetPolicy};
 use benchd_model::spec::TargetSpec;
+use benchd_model::statistics::Arm;
 use benchd_model::{FieldError, Job, JobId, JobSpec, Timestamp};
 use benchd_store::{Idempotency, NewJob, Store, StoreError};
 use serde_json::Value;
@@ -51,7 +52,7 @@ pub(crate) async fn submit(
     now: Timestamp,
 ) -> Result<Submitted, SubmitError> {
     let spec = parse(policy, document)?;
-    check_target(policy, &spec).await?;
+    check_targets(policy, &spec).await?;
     let idempotency = key.map(|key| Idempotency { key, body_hash: fingerprint(&spec) });
     let target_host = spec.target_host();
     let new = NewJob { id: JobId::new(), spec, target_host, created_at: now, idempotency };
@@ -113,8 +114,24 @@ fn descend(pointer: &mut String, step: &str, visit: impl FnOnce(&mut String)) {
 }
 
 /// Checks every URL that the job would make this host talk to, and the limits
-/// of the target. The worker resolves and checks again before it loads.
-async fn check_target(policy: &TargetPolicy, spec: &JobSpec) -> Result<(), SubmitError> {
+/// of its targets. The worker resolves and checks again before it loads.
+async fn check_targets(policy: &TargetPolicy, spec: &JobSpec) -> Result<(), SubmitError> {
+    let mut errors = Vec::new();
+    for arm in spec.arms() {
+        let place = if *arm == Arm::A { "/compare/baseline" } else { "" };
+        let found = check_target(policy, &spec.arm(*arm)).await?;
+        errors.extend(found.into_iter().map(|FieldError { pointer, detail }| FieldError {
+            pointer: format!("{place}{pointer}"),
+            detail,
+        }));
+    }
+    if errors.is_empty() { Ok(()) } else { Err(SubmitError::Invalid(errors)) }
+}
+
+async fn check_target(
+    policy: &TargetPolicy,
+    spec: &JobSpec,
+) -> Result<Vec<FieldError>, SubmitError> {
     let mut errors = Vec::new();
     let target = &spec.target;
     let load = check_load(policy, target).await;
@@ -132,7 +149,7 @@ async fn check_target(policy: &TargetPolicy, spec: &JobSpec) -> Result<(), Submi
         }
     }
     errors.extend(policy.over_limit(&spec.target, &spec.load));
-    if errors.is_empty() { Ok(()) } else { Err(SubmitError::Invalid(errors)) }
+    Ok(errors)
 }
 
 enum Check {

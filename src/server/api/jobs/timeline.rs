@@ -9,7 +9,7 @@ use crate::problem::ApiResult;
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use benchd_model::{TimelineRow, timeline};
+use benchd_model::{TimelineRow, arms, timeline};
 use benchd_report::timeline_csv;
 use http::HeaderMap;
 use http::header::{CONTENT_TYPE, HeaderValue, VARY};
@@ -18,7 +18,8 @@ use http::header::{CONTENT_TYPE, HeaderValue, VARY};
 ///
 /// One row a second of the measuring window, in order: what the client saw
 /// beside what nginx counted. The rows sum up to the result. It may be read
-/// while the job runs. An array; CSV with `format=csv` or `Accept: text/csv`.
+/// while the job runs. Of a job that compares it has the candidate's trials; a
+/// baseline's is asked for by its number. An array; CSV with `format=csv` or `Accept: text/csv`.
 #[utoipa::path(
     get,
     path = "/jobs/{id}/timeline",
@@ -53,7 +54,10 @@ pub(crate) async fn timeline(
 
     let mut recordings = app.store.recordings(id).await?;
     let mut response = aside(move || {
-        recordings.retain(|recording| trial.is_none_or(|trial| recording.trial + 1 == trial));
+        match trial {
+            Some(trial) => recordings.retain(|recording| recording.trial + 1 == trial),
+            None => arms::keep_candidate(id, &job.spec, &mut recordings),
+        }
         let rows = timeline::all(&recordings, &job.spec.load);
         if csv {
             let content_type = HeaderValue::from_static("text/csv; charset=utf-8");
