@@ -55,10 +55,8 @@ impl Found {
         let found = Arc::new(self);
         let mut result = found.assembled(Known::default()).await;
         if let Ok(first) = &result {
-            let known = Known {
-                noise_floor_pct: found.noise_floor(store, first).await,
-                baseline: None,
-            };
+            let known =
+                Known { noise_floor_pct: found.noise_floor(store, first).await, baseline: None };
             if !known.is_nothing() {
                 result = found.assembled(known).await;
             }
