@@ -12,8 +12,7 @@ mod markdown;
 pub mod openmetrics;
 mod table;
 
-use benchd_model::statistics::Arm;
-use benchd_model::{Job, RunResult, TrialRecording, assemble, timeline};
+use benchd_model::{Job, RunResult, TrialRecording, arms, assemble, timeline};
 use std::borrow::Cow;
 use std::str::FromStr;
 
@@ -150,12 +149,12 @@ fn judged<'a>(report: &Report<'a>) -> Cow<'a, [TrialRecording]> {
     if spec.compare.is_none() {
         return Cow::Borrowed(report.recordings);
     }
-    let of_candidate =
-        |recording: &&TrialRecording| spec.arm_of_trial(report.job.id, recording.trial) == Arm::B;
-    report.recordings.iter().filter(of_candidate).cloned().collect()
+    let mut recordings = report.recordings.to_vec();
+    arms::keep_candidate(report.job.id, spec, &mut recordings);
+    Cow::Owned(recordings)
 }
 
-/// The timeline of every trial.
+/// The timeline of every trial that the result is made from.
 fn rows(report: &Report<'_>) -> Vec<benchd_model::TimelineRow> {
-    timeline::all(report.recordings, &report.job.spec.load)
+    timeline::all(&judged(report), &report.job.spec.load)
 }

@@ -10,7 +10,7 @@ use crate::local;
 use anyhow::Context as _;
 use benchd_model::event::JobEventKind;
 use benchd_model::policy::{RegisteredTarget, TargetPolicy};
-use benchd_model::{Job, JobId, JobSpec, RunResult, Timestamp, TrialRecording, arms};
+use benchd_model::{Job, JobId, JobSpec, RunResult, Timestamp, TrialRecording};
 use benchd_report::{Format, Report, render, render_table};
 use benchd_store::{NewJob, Store};
 use benchd_worker::{Outcome, Worker, WorkerConfig, WorkerError};
@@ -68,8 +68,7 @@ pub(super) async fn run(
     let Some(result) = store.result(id).await? else {
         return Err(no_result(&job));
     };
-    let mut recordings = store.recordings(id).await?;
-    arms::keep_candidate(id, &job.spec, &mut recordings);
+    let recordings = store.recordings(id).await?;
     deliver(outputs, job, &result, &recordings)?;
     Ok(exit)
 }

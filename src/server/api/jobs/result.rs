@@ -10,7 +10,7 @@ use crate::params::Params;
 use crate::problem::{ApiResult, Code, Problem};
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use benchd_model::{Job, RunResult, arms};
+use benchd_model::{Job, RunResult};
 use benchd_report::{Format, Report, render};
 use http::HeaderMap;
 use http::header::{CONTENT_TYPE, HeaderValue, VARY};
@@ -82,8 +82,7 @@ pub(crate) async fn result(
     let mut response = if format == Format::Json {
         tagged_json(&headers, &result)
     } else {
-        let mut recordings = app.store.recordings(id).await?;
-        arms::keep_candidate(id, &job.spec, &mut recordings);
+        let recordings = app.store.recordings(id).await?;
         let content_type = HeaderValue::from_static(format.content_type());
         let text = aside(move || {
             render(format, &Report { job: &job, result: &result, recordings: &recordings })
