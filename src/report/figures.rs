@@ -74,6 +74,11 @@ pub(crate) fn observed(value: Option<f64>) -> String {
     value.map_or_else(|| "nothing".to_owned(), |value| six_digits(value).to_string())
 }
 
+/// What a criterion holds that against.
+pub(crate) fn limit(value: Option<f64>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| six_digits(value).to_string())
+}
+
 /// Milliseconds in at most seven characters up to an hour and beyond.
 pub(crate) fn millis(value: Option<f64>) -> String {
     match value {

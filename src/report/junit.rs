@@ -3,8 +3,8 @@
 //! the report is never greener than the verdict.
 
 use crate::Report;
-use crate::figures::{observed, printable};
-use benchd_model::criteria::{CriterionOutcome, CriterionStatus};
+use crate::figures::printable;
+use benchd_model::criteria::{CriterionOutcome, CriterionStatus, Severity};
 use benchd_model::statistics::{Comparison, Decision};
 use benchd_model::{RunResult, Verdict};
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
@@ -67,18 +67,22 @@ fn tells(status: &TestCaseStatus, verdict: Verdict) -> bool {
 }
 
 fn case_of(criterion: &CriterionOutcome, result: &RunResult) -> TestCase {
-    let told = format!("observed {}", observed(criterion.observed));
-    let status = match criterion.status {
+    let mut told = criterion.in_words();
+    let status = match (criterion.status, criterion.severity) {
         // Figures that cannot be trusted decide nothing, either way.
         _ if result.verdict == Verdict::Invalid => {
             skipped(&format!("{told}, but the figures cannot be trusted"))
         }
-        CriterionStatus::Pass => TestCaseStatus::success(),
-        CriterionStatus::Fail => failed(NonSuccessKind::Failure, "criterion", &told),
-        CriterionStatus::NoData => skipped("no data: nothing, or too little, to decide it by"),
+        (CriterionStatus::Fail, Severity::Warn) => {
+            told.insert_str(0, "warning: ");
+            TestCaseStatus::success()
+        }
+        (CriterionStatus::Pass, _) => TestCaseStatus::success(),
+        (CriterionStatus::Fail, _) => failed(NonSuccessKind::Failure, "criterion", &told),
+        (CriterionStatus::NoData, _) => skipped(&told),
     };
     let mut case = TestCase::new(text(&criterion.expression), status);
-    case.set_system_out(format!("{} {told}", criterion.metric));
+    case.set_system_out(text(&told));
     case
 }
 

@@ -5,9 +5,9 @@
 
 use crate::Report;
 use crate::figures::{
-    count, counted, millis, observed, offered, percent, printable, protocol, rate, rate_kept,
+    count, counted, limit, millis, observed, offered, percent, printable, protocol, rate, rate_kept,
 };
-use benchd_model::criteria::CriterionStatus;
+use benchd_model::criteria::{CriterionStatus, Severity};
 use benchd_model::statistics::{Comparison, Decision};
 use benchd_model::{JobSpec, Outcome, RunResult, Verdict};
 use std::fmt::{self, Write};
@@ -74,15 +74,21 @@ fn write_criteria(out: &mut String, result: &RunResult) -> fmt::Result {
     if result.criteria.is_empty() && result.comparison.is_none() {
         return Ok(());
     }
-    writeln!(out, "| criterion | observed | status |\n|---|---:|---|")?;
+    writeln!(out, "| criterion | observed | limit | status |\n|---|---:|---:|---|")?;
     for criterion in &result.criteria {
-        let observed = observed(criterion.observed);
-        let status = match criterion.status {
-            CriterionStatus::Pass => "pass",
-            CriterionStatus::Fail => "**fail**",
-            CriterionStatus::NoData => "no data",
-        };
-        writeln!(out, "| {} | {observed} | {status} |", code(&criterion.expression))?;
+        let expression = code(&criterion.expression);
+        let (value, limit) = (observed(criterion.observed), limit(criterion.limit));
+        let mut status = match (criterion.status, criterion.severity) {
+            (CriterionStatus::Pass, _) => "pass",
+            (CriterionStatus::Fail, Severity::Warn) => "warning",
+            (CriterionStatus::Fail, Severity::Fail | Severity::Abort) => "**fail**",
+            (CriterionStatus::NoData, _) => "no data",
+        }
+        .to_owned();
+        if let Some(reason) = &criterion.reason {
+            status.push_str(&format!(": {}", escape(reason)));
+        }
+        writeln!(out, "| {expression} | {value} | {limit} | {status} |")?;
     }
     if let Some(comparison) = &result.comparison {
         write_comparison(out, comparison)?;
@@ -98,12 +104,12 @@ fn write_comparison(out: &mut String, comparison: &Comparison) -> fmt::Result {
     let percent = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:+.1}"));
     writeln!(
         out,
-        "| {} against the baseline, margin {} % | {} % ({} to {}) | {decision} |",
+        "| {} against the baseline | {} % ({} to {}) | {} % | {decision} |",
         code(&comparison.metric),
-        comparison.margin_pct,
         percent(comparison.effect_pct),
         percent(comparison.ci_low_pct),
-        percent(comparison.ci_high_pct)
+        percent(comparison.ci_high_pct),
+        comparison.margin_pct
     )
 }
 

@@ -8,7 +8,7 @@ use crate::figures::{
     bytes, count, counted, millis, observed, offered, percent, printable, protocol, rate, rate_kept,
 };
 use crate::{Report, rows};
-use benchd_model::criteria::CriterionStatus;
+use benchd_model::criteria::{CriterionStatus, Severity};
 use benchd_model::histogram::LatencySummary;
 use benchd_model::recording::EndReason;
 use benchd_model::result::{AddressResult, StubStatusResult};
@@ -51,15 +51,18 @@ fn write_verdict(page: &mut Page, result: &RunResult) {
         page.heading("Criteria");
     }
     for criterion in &result.criteria {
-        let status = match criterion.status {
-            CriterionStatus::Pass => "pass",
-            CriterionStatus::Fail => "FAIL",
-            CriterionStatus::NoData => "no data",
+        let status = match (criterion.status, criterion.severity) {
+            (CriterionStatus::Pass, _) => "pass",
+            (CriterionStatus::Fail, Severity::Warn) => "warning",
+            (CriterionStatus::Fail, Severity::Fail | Severity::Abort) => "FAIL",
+            (CriterionStatus::NoData, _) => "no data",
         };
-        page.field(
-            status,
-            &format!("{}, observed {}", criterion.expression, observed(criterion.observed)),
-        );
+        let mut text =
+            format!("{}, observed {}", criterion.expression, observed(criterion.observed));
+        if let Some(reason) = &criterion.reason {
+            text.push_str(&format!(", {reason}"));
+        }
+        page.field(status, &text);
     }
 }
 

@@ -173,7 +173,7 @@ fn the_action_fails_by_the_verdict_and_hands_on_job_server_and_token() {
     let failed = run(&[("token", "friend"), ("criteria", "latency_p50_ms < 0.0001")]);
     assert_eq!((failed.ended.code, &*failed.outputs["verdict"]), (99, "fail"));
     assert_eq!(failed.outputs["exit-code"], "99");
-    let undecided = run(&[("token", "friend"), ("criteria", "tls_max_ms < 5")]);
+    let undecided = run(&[("token", "friend"), ("criteria", "latency_p99.99_ms < 5s")]);
     assert_eq!((undecided.ended.code, &*undecided.outputs["verdict"]), (125, "inconclusive"));
     // What an earlier run left is nobody's verdict.
     let refused = run(&[("token", "foe")]);
@@ -243,7 +243,7 @@ fn the_gitlab_template_leaves_every_artifact_it_names() {
     for (criteria, code, verdict) in [
         ("latency_p50_ms < 5s; error_ratio < 0.1%", 0, "pass"),
         ("latency_p50_ms < 0.0001", 99, "fail"),
-        ("tls_max_ms < 5", 125, "inconclusive"),
+        ("latency_p99.99_ms < 5s", 125, "inconclusive"),
     ] {
         let (ended, template) = gitlab(
             folder,

@@ -33,13 +33,17 @@ fn the_script_exits_by_the_verdict() {
     let (nginx, folder) = (nginx::start(), tempfile::tempdir().unwrap());
     let service = Service::start(folder.path());
     let (server, url) = (format!("http://{}/", service.address), nginx.url("/"));
-    let mut strict = job(&url, &json!(["tls_max_ms < 5"]));
+    let mut strict = job(&url, &json!(["latency_p99.99_ms < 5s"]));
     strict["on_inconclusive"] = json!("fail");
     for (job, code, told) in [
         (job(&url, &json!(["latency_p50_ms < 5s"])), 0, "\npass: "),
         (job(&url, &json!(["latency_p50_ms < 0.0001"])), 99, "fail: latency_p50_ms < 0.0001"),
-        (job(&url, &json!(["tls_max_ms < 5"])), 125, "inconclusive: tls_max_ms < 5"),
-        (strict, 125, "inconclusive: tls_max_ms < 5"),
+        (
+            job(&url, &json!(["latency_p99.99_ms < 5s"])),
+            125,
+            "inconclusive: latency_p99.99_ms < 5s",
+        ),
+        (strict, 125, "inconclusive: latency_p99.99_ms < 5s"),
         (job(&url, &json!(["rsp > 5"])), 2, "did you mean \\\"rps\\\"?"),
         (json!([]), 2, "invalid_"),
         (job("http://192.0.2.1/", &json!([])), 3, "target_refused"),

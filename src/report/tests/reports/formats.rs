@@ -82,7 +82,7 @@ fn csv_of_an_empty_run_is_its_header() {
 fn markdown_says_what_a_reviewer_asks_first() {
     let text = render(Format::Markdown, &Sample::new(spec(), vec![trial(0, 3)]).report());
     assert!(text.starts_with("### benchd: pass, shop / home page\n\npass: "), "{text}");
-    assert!(text.contains("| `latency_p50_ms < 500` | 5.003 | pass |"), "{text}");
+    assert!(text.contains("| `latency_p50_ms < 500` | 5.003 | 500 | pass |"), "{text}");
     assert!(text.contains("| good responses | 10.0 per second |"), "{text}");
     assert!(text.contains("| nginx counted | 30 requests, 0 dropped |"), "{text}");
     assert!(text.contains("| labels | `branch=main` |"), "{text}");
@@ -93,6 +93,11 @@ fn markdown_says_what_a_reviewer_asks_first() {
     }
     let linked = render(Format::Markdown, &linked.report());
     assert!(linked.ends_with("\n[job](<http://b:1/jobs/1>)\n\n"), "{linked}");
+    let mut warned = spec();
+    warned["criteria"] = json!(["warn: rps > 5k", "latency_p99_ms < 5"]);
+    let warned = render(Format::Markdown, &Sample::new(warned, vec![trial(0, 3)]).report());
+    assert!(warned.contains("| `warn: rps > 5k` | 10 | 5000 | warning |"), "{warned}");
+    assert!(warned.contains("| `latency_p99_ms < 5` | nothing | 5 | no data: "), "{warned}");
     let failed = render(Format::Markdown, &troubled().report());
     assert!(failed.contains("INVALID") || failed.contains("FAIL"), "{failed}");
     assert!(failed.contains("7 reset"), "{failed}");
@@ -120,7 +125,7 @@ fn nothing_from_outside_becomes_markup() {
     }
     for line in text.lines().filter(|line| line.starts_with("| ")) {
         let cells = line.matches('|').count();
-        assert!(cells == 3 || cells == 4, "{line}");
+        assert!(cells == 3 || cells == 5, "{line}");
     }
     for format in [Format::Ab, Format::Table] {
         assert!(!render(format, &sample.report()).contains("\n# h"), "{}", format.name());

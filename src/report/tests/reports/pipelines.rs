@@ -26,7 +26,7 @@ fn invalid() -> Sample {
     }
     let spec = json!({"target": {"url": "http://127.0.0.1:8088/"},
         "load": {"connections": 2, "duration": "3s", "model": "open", "rate": 350},
-        "criteria": ["latency_p50_ms < 500"]});
+        "criteria": ["latency_max_ms < 500"]});
     Sample::new(spec, vec![recording])
 }
 
@@ -64,13 +64,19 @@ fn pairs(cases: &[(&str, &str)]) -> Vec<(String, String)> {
 
 #[test]
 fn junit_has_a_case_for_each_criterion() {
-    let sample = judged(&json!(["latency_p50_ms < 500", "latency_p50_ms < 0.1", "tls_max_ms < 5"]));
+    let sample = judged(&json!([
+        "latency_max_ms < 500",
+        "latency_max_ms < 0.1",
+        "latency_p99_ms < 5",
+        "warn: latency_max_ms < 0.2"
+    ]));
     assert_eq!(
         cases(&sample),
         pairs(&[
-            ("latency_p50_ms < 500", "success"),
-            ("latency_p50_ms < 0.1", "failure"),
-            ("tls_max_ms < 5", "skipped"),
+            ("latency_max_ms < 500", "success"),
+            ("latency_max_ms < 0.1", "failure"),
+            ("latency_p99_ms < 5", "skipped"),
+            ("warn: latency_max_ms < 0.2", "success"),
             ("error_ratio < 0.01", "success"),
         ])
     );
@@ -78,8 +84,9 @@ fn junit_has_a_case_for_each_criterion() {
     for piece in [
         "<property name=\"verdict\" value=\"fail\"/>",
         "<property name=\"job_id\" value=\"01938000-0000-7000-8000-000000000001\"/>",
-        "<property name=\"summary\" value=\"fail: latency_p50_ms &lt; 0.1 is violated",
-        "message=\"observed 5.003\"",
+        "<property name=\"summary\" value=\"fail: latency_max_ms &lt; 0.1 is violated",
+        "message=\"latency_max_ms &lt; 0.1 is violated, observed 10\"",
+        ">warning: latency_max_ms &lt; 0.2 is violated, observed 10<",
         "classname=\"shop / home page\"",
     ] {
         assert!(text.contains(piece), "{piece} in {text}");
@@ -101,7 +108,7 @@ fn junit_is_never_greener_than_the_verdict() {
         (Verdict::Inconclusive, "skipped"),
         (Verdict::Invalid, "error"),
     ] {
-        let mut sample = judged(&json!(["latency_p50_ms < 500"]));
+        let mut sample = judged(&json!(["latency_max_ms < 500"]));
         sample.result.verdict = verdict;
         assert!(cases(&sample).iter().any(|(_, ended)| ended == end), "{verdict}");
     }
@@ -109,7 +116,7 @@ fn junit_is_never_greener_than_the_verdict() {
 
 #[test]
 fn junit_stays_well_formed_whatever_is_in_it() {
-    let mut sample = judged(&json!(["latency_p50_ms < 500"]));
+    let mut sample = judged(&json!(["latency_max_ms < 500"]));
     sample.job.spec.scenario = "a<b>&\"'\u{1}\u{fffe}]]>\n\u{1b}[0m".to_owned();
     sample.result.summary = "]]> <x a=\"&\u{0}\">\u{202e}".to_owned();
     assert_eq!(cases(&sample).len(), 2);
