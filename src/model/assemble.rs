@@ -7,6 +7,7 @@ use crate::conclusion;
 use crate::criteria::{Grounds, TrialSeconds};
 use crate::environment::{Environment, HostSnapshot};
 use crate::metrics::Figures;
+use crate::overtime;
 use crate::rate::RateKept;
 use crate::reconcile;
 use crate::recording::{AddressCounts, EndReason};
@@ -24,8 +25,6 @@ use crate::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A window this many times as long as asked for is remarked on.
-const OVERTIME_REMARKED: f64 = 1.05;
 /// Above this share of time spent waiting for a processor the reader is told.
 const WAIT_REMARKED: f64 = 0.1;
 
@@ -343,7 +342,7 @@ fn notes(evidence: &Evidence<'_>, trials: &Trials<'_>, result: &RunResult) -> Ve
         }
         notes.extend(polls_failed(evidence.recordings, status));
     }
-    notes.extend(overtime(evidence, result));
+    notes.extend(overtime::remark(&evidence.spec.load, result));
     notes.extend(resumed(evidence.spec, result));
     let limits =
         evidence.recordings.iter().filter_map(|r| r.end.as_ref()).flat_map(|end| &end.notes);
@@ -362,18 +361,6 @@ fn polls_failed(recordings: &[TrialRecording], status: &StubStatusResult) -> Opt
         "{} of {} polls of the status page failed: {why}",
         status.polls_failed, status.polls
     ))
-}
-
-/// Answers that came after the time was over stretch the window they count in.
-fn overtime(evidence: &Evidence<'_>, result: &RunResult) -> Option<String> {
-    let asked = evidence.spec.load.duration?.duration().as_secs_f64();
-    let longest = result.trials.iter().map(|trial| trial.duration_s).fold(0.0, f64::max);
-    (longest > asked * OVERTIME_REMARKED).then(|| {
-        format!(
-            "answers under way when the time was over took until {longest:.3} s; rates are over that \
-             whole window, not over the {asked} s asked for"
-        )
-    })
 }
 
 /// Resumed handshakes spare the server the costly part, which every new visitor

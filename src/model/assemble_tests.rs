@@ -405,15 +405,3 @@ fn errors_in_the_status_count_as_answers_that_are_not_good() {
         result.summary
     );
 }
-
-#[test]
-fn a_window_stretched_by_late_answers_says_so() {
-    let mut asked = spec(&[]);
-    asked.load.duration = Some(crate::Span::from_secs(1));
-    let late = recording(vec![second(0, tally(9, 0, 1_000_000)), second(1, tally(1, 0, 500_000))]);
-    let notes = judge(&asked, &[late]).notes;
-    assert!(notes.iter().any(|note| note.contains("until 1.500 s")), "{notes:?}");
-    let punctual = recording(vec![second(0, tally(9, 0, 1_010_000))]);
-    let notes = judge(&asked, &[punctual]).notes;
-    assert!(!notes.iter().any(|note| note.contains("rates are over")), "{notes:?}");
-}

@@ -15,6 +15,7 @@ pub mod kernel;
 mod limits;
 pub mod metrics;
 pub mod outcome;
+mod overtime;
 pub mod policy;
 mod rate;
 mod reconcile;

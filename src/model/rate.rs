@@ -70,9 +70,9 @@ impl RateKept {
             )
         };
         Some(format!(
-            "the rate was missed: of what came due at {rate} requests per second, {:.1} % was sent in \
+            "the rate was missed: of what came due at {rate} requests per second, {} was sent in \
              time{}{cause}",
-            floor_to_tenth(self.achieved_ratio * 100.0),
+            in_words(self.achieved_ratio),
             dropped(&result.counts)
         ))
     }
@@ -94,9 +94,24 @@ fn dropped(counts: &Counts) -> String {
     }
 }
 
-/// A share that is not the whole never reads as it.
-fn floor_to_tenth(percent: f64) -> f64 {
-    (percent * 10.0).floor() / 10.0
+impl RunResult {
+    /// The share of an open loop's rate that was achieved, in percent, to be read:
+    /// cut and not rounded, so that a rate that was missed reads as missed.
+    #[must_use]
+    pub fn rate_achieved(&self) -> Option<String> {
+        self.rate_achieved_ratio.map(in_words)
+    }
+}
+
+/// A share in percent: one that is not the whole never reads as it, and one that
+/// is not nothing never reads as nothing.
+pub(crate) fn in_words(ratio: f64) -> String {
+    // Ratios of whole numbers that a decimal cannot tell from a tenth are one.
+    let tenths = (ratio * 1000.0 + 1e-6).floor();
+    if tenths < 1.0 && ratio > 0.0 {
+        return "<0.1 %".to_owned();
+    }
+    format!("{:.1} %", tenths / 10.0)
 }
 
 #[cfg(test)]
@@ -159,6 +174,24 @@ mod tests {
     fn what_requests_wait_for_with_http2_are_streams() {
         let load = LoadResult { connections: 2, streams_achieved: 3, ..LoadResult::default() };
         assert_eq!(super::taken(&load), "3 streams of all 2 connections");
+    }
+
+    #[test]
+    fn a_share_is_cut_and_not_rounded() {
+        let words = [
+            (1.0, "100.0 %"),
+            (0.99999, "99.9 %"),
+            (0.98999, "98.9 %"),
+            (0.995, "99.5 %"),
+            (0.057, "5.7 %"),
+            (0.0009, "<0.1 %"),
+            (0.0, "0.0 %"),
+        ];
+        for (ratio, words) in words {
+            assert_eq!(super::in_words(ratio), words);
+        }
+        let result = judged([at_rate(100, 100), at_rate(100, 97)]);
+        assert_eq!(result.rate_achieved().as_deref(), Some("98.5 %"));
     }
 
     #[test]

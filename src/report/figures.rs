@@ -48,7 +48,7 @@ pub(crate) fn rate_kept(result: &RunResult) -> Option<String> {
     let asked = asked_rate(result.load.rate?);
     Some(format!(
         "{asked}/s asked, {} achieved, {} dropped",
-        percent(result.rate_achieved_ratio),
+        result.rate_achieved().unwrap_or_else(|| "-".to_owned()),
         count(result.counts.dropped)
     ))
 }

@@ -1,6 +1,6 @@
 //! One thread's hand in the schedule that all threads share.
 
-use super::{Schedule, Taken};
+use super::{News, Schedule, Taken};
 use crate::clock::Nanos;
 use crate::record::Recorder;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -51,16 +51,17 @@ impl Claim {
             Some(due) if schedule.redeem(due, now) => Some(Taken::Due(due)),
             _ => schedule.take(now, idle),
         };
-        tell(&mut schedule, recorder, now);
-        recorder.schedule_lasts_until(schedule.lasts_until());
+        let (news, end, over) = (schedule.news(), schedule.lasts_until(), schedule.is_over(now));
+        drop(schedule);
+        tell(&news, recorder, now);
+        recorder.schedule_lasts_until(end);
         match taken {
             Some(Taken::Due(intended)) => Turn::Begin(intended),
             Some(Taken::Claim(ahead)) => {
                 self.ahead = Some(ahead);
                 Turn::Wait(ahead)
             }
-            None if !schedule.is_over(now) => {
-                let end = schedule.lasts_until();
+            None if !over => {
                 (self.ahead, self.closing) = (Some(end), true);
                 Turn::Wait(end)
             }
@@ -73,7 +74,9 @@ impl Claim {
     pub(crate) fn settle(&self, now: Nanos, idle: usize, recorder: &mut Recorder) {
         let mut schedule = lock(&self.schedule);
         schedule.settle(now, idle);
-        tell(&mut schedule, recorder, now);
+        let news = schedule.news();
+        drop(schedule);
+        tell(&news, recorder, now);
     }
 
     /// The run is over for this thread at `now`, and for all others about then.
@@ -86,14 +89,17 @@ impl Claim {
     ) {
         let mut schedule = lock(&self.schedule);
         schedule.close(now, self.ahead.take().filter(|_| !self.closing), given);
-        tell(&mut schedule, recorder, now);
+        let news = schedule.news();
+        drop(schedule);
+        tell(&news, recorder, now);
     }
 }
 
-fn tell(schedule: &mut Schedule, recorder: &mut Recorder, now: Nanos) {
-    let news = schedule.news();
-    if news != super::News::default() {
-        recorder.scheduled(&news, now);
+/// Files what happened. No lock is held by then: that may close a second, and
+/// other threads are not to wait for it.
+fn tell(news: &News, recorder: &mut Recorder, now: Nanos) {
+    if *news != News::default() {
+        recorder.scheduled(news, now);
     }
 }
 

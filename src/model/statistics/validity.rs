@@ -2,6 +2,7 @@
 
 use super::comparison::ComparedTrial;
 use super::order::Arm;
+use crate::rate::in_words;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -48,8 +49,8 @@ impl ComparisonValidity {
             && (ratio < RATE_ACHIEVED || ratio.is_nan())
         {
             objections.push(format!(
-                "only {:.1} % of the asked rate was sent: ask for a rate that both can take",
-                ratio * 100.0
+                "only {} of the asked rate was sent: ask for a rate that both can take",
+                in_words(ratio)
             ));
         }
         if self.steady == Some(false) {

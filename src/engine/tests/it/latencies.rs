@@ -13,16 +13,40 @@ const HELLO: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 /// after 100 ms.
 const DELAYS_MS: [u64; 20] = [1, 5, 1, 1, 20, 1, 1, 5, 1, 100, 1, 5, 1, 20, 5, 1, 1, 5, 1, 1];
 
+/// How long the server lets request `number` wait.
+pub(crate) fn delay(number: usize) -> Duration {
+    Duration::from_millis(DELAYS_MS[number % DELAYS_MS.len()])
+}
+
+/// What the server saw of one request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen {
+    /// Before the client can have sent it.
+    pub(crate) before: Instant,
+    /// It was read: the client had sent it.
+    pub(crate) read: Instant,
+    /// Its answer was begun: the client had not got it yet.
+    pub(crate) answered: Instant,
+    /// The client had got the answer.
+    pub(crate) after: Instant,
+}
+
 /// What the server knows of the time of every request, in microseconds.
 #[derive(Debug, Default)]
-struct Bounds {
-    /// From the request read to the answer begun: it took the client longer.
+pub(crate) struct Bounds {
+    /// It took the client longer.
     least: Vec<u64>,
-    /// From the answer before to the next request read: the client was quicker.
+    /// It took the client less.
     most: Vec<u64>,
 }
 
 impl Bounds {
+    /// A time that lasted from `start` (at the earliest, at the latest) to `end`.
+    pub(crate) fn add(&mut self, start: [Instant; 2], end: [Instant; 2]) {
+        self.least.push(micros(end[0].saturating_duration_since(start[1])));
+        self.most.push(micros(end[1].saturating_duration_since(start[0])) + 1);
+    }
+
     fn sorted(&self) -> (Vec<u64>, Vec<u64>) {
         let (mut least, mut most) = (self.least.clone(), self.most.clone());
         // What holds for each holds for each rank.
@@ -36,44 +60,55 @@ fn micros(duration: Duration) -> u64 {
     duration.as_micros() as u64
 }
 
-/// Answers every request after the delay that its number of all has.
-fn answer_late(mut peer: Peer, begun: Instant, numbers: &AtomicUsize, bounds: &Mutex<Bounds>) {
+/// A server that answers every request after the delay that its number of all has,
+/// and what it sees of them.
+pub(crate) fn late_server() -> (Server, Arc<Mutex<Vec<Seen>>>) {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let (kept, numbers, begun) = (seen.clone(), AtomicUsize::new(0), Instant::now());
+    let server = Server::start(move |peer| answer_late(peer, begun, &numbers, &kept));
+    (server, seen)
+}
+
+fn answer_late(mut peer: Peer, begun: Instant, numbers: &AtomicUsize, seen: &Mutex<Vec<Seen>>) {
     let mut before = begun;
     let mut asked = peer.request();
     while asked.is_some() {
         let read = Instant::now();
-        let number = numbers.fetch_add(1, Ordering::SeqCst);
-        std::thread::sleep(Duration::from_millis(DELAYS_MS[number % DELAYS_MS.len()]));
+        std::thread::sleep(delay(numbers.fetch_add(1, Ordering::SeqCst)));
         let answered = Instant::now();
         peer.send(HELLO);
         // Or the end of the connection, which comes after the answer, too.
         asked = peer.request();
-        let mut bounds = bounds.lock().unwrap();
-        bounds.least.push(micros(answered - read));
-        bounds.most.push(micros(before.elapsed()) + 1);
+        seen.lock().unwrap().push(Seen { before, read, answered, after: Instant::now() });
         before = answered;
     }
 }
 
-/// Loads the server and waits until it has seen the end of every connection.
+/// Waits until the server has seen the end of so many requests.
+pub(crate) fn all_seen(seen: &Mutex<Vec<Seen>>, requests: u64) -> Vec<Seen> {
+    while seen.lock().unwrap().len() < requests as usize {
+        std::thread::yield_now();
+    }
+    std::mem::take(&mut *seen.lock().unwrap())
+}
+
+/// Loads the server in a closed loop.
 fn measured(threads: u32, requests: u64) -> (Measured, Bounds) {
-    let bounds = Arc::new(Mutex::new(Bounds::default()));
-    let (kept, numbers, begun) = (bounds.clone(), AtomicUsize::new(0), Instant::now());
-    let server = Server::start(move |peer| answer_late(peer, begun, &numbers, &kept));
+    let (server, seen) = late_server();
     let run = load(server.address, |plan| {
         (plan.threads, plan.connections, plan.requests) = (threads, 6, Some(requests));
     });
     run.all(Outcome::Ok, requests);
-    while bounds.lock().unwrap().most.len() < requests as usize {
-        std::thread::yield_now();
+    let mut bounds = Bounds::default();
+    for request in all_seen(&seen, requests) {
+        bounds.add([request.before, request.read], [request.answered, request.after]);
     }
-    let bounds = std::mem::take(&mut *bounds.lock().unwrap());
     (run, bounds)
 }
 
 /// Every percentile lies between those of the bounds, within three digits.
 #[track_caller]
-fn assert_bounded(reported: &Histogram, bounds: &Bounds) {
+pub(crate) fn assert_bounded(reported: &Histogram, bounds: &Bounds) {
     let (least, most) = bounds.sorted();
     assert_eq!(reported.len() as usize, least.len());
     for percent in [0.1, 1.0, 10.0, 50.0, 66.0, 75.0, 80.0, 90.0, 95.0, 98.0, 99.0, 99.9, 100.0] {

@@ -11,6 +11,7 @@ mod framing;
 mod handshakes;
 mod http2;
 mod latencies;
+mod latencies_open_loop;
 mod open_loop;
 mod requests;
 mod script;

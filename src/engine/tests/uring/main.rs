@@ -15,6 +15,8 @@ mod failures;
 mod framing;
 #[path = "../it/latencies.rs"]
 mod latencies;
+#[path = "../it/latencies_open_loop.rs"]
+mod latencies_open_loop;
 #[path = "../it/open_loop.rs"]
 mod open_loop;
 #[path = "../it/requests.rs"]

@@ -215,7 +215,7 @@ fn an_open_loop_shows_its_rate_what_it_dropped_and_how_late_it_was() {
     let table = render_table(&sample.report(), false);
     for shown in [
         "open loop at 1,000/s (poisson), 2 connections",
-        "1,000/s asked, 2.37 % achieved, 1,234 dropped",
+        "1,000/s asked, 2.3 % achieved, 1,234 dropped",
         "1,234 dropped",
         "lateness",
         "dispatch",
@@ -235,7 +235,7 @@ fn an_open_loop_shows_its_rate_what_it_dropped_and_how_late_it_was() {
         markdown.contains("| load | open loop at 1,000/s (poisson), 2 connections"),
         "{markdown}"
     );
-    assert!(markdown.contains("| rate | 1,000/s asked, 2.37 % achieved, 1,234 dropped |"));
+    assert!(markdown.contains("| rate | 1,000/s asked, 2.3 % achieved, 1,234 dropped |"));
     assert!(markdown.contains("| lateness | p50 0.080 · p99 1500 · max 1500 ms |"), "{markdown}");
     let ab = render(Format::Ab, &sample.report());
     assert!(ab.contains("Concurrency Level:      2\nOffered rate:           1000.00 [#/sec]\n"));

@@ -3,6 +3,7 @@
 mod bodies;
 mod frames;
 mod goaway;
+mod latencies;
 mod open_loop;
 mod openings;
 mod resets;
