@@ -214,6 +214,7 @@ fn samples(text: &str) -> Vec<(&str, f64)> {
 fn openmetrics_has_base_units_and_no_label_that_grows_with_the_runs() {
     let mut sample = judged(&json!([]));
     sample.job.spec.labels.insert("commit".to_owned(), "4f2c9e1".to_owned());
+    sample.job.finished_at = Some(sample.job.created_at);
     let text = render(Format::OpenMetrics, &sample.report());
     let samples = samples(&text);
     let scenario = "project=\"shop\",scenario=\"home page\"";
