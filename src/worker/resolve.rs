@@ -2,8 +2,8 @@
 //! the policy, one family chosen. After this nothing asks a resolver again.
 
 use benchd_engine::{Endpoint, check_source};
-use benchd_model::JobSpec;
 use benchd_model::policy::{Refusal, TargetPolicy};
+use benchd_model::{FieldError, JobSpec};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::Duration;
 use tokio::net::TcpStream;
@@ -46,6 +46,9 @@ pub enum ResolveError {
         /// What is wrong with it and what would be right.
         reason: String,
     },
+    /// The job asks for more load than its target may get.
+    #[error("{0}")]
+    OverLimit(FieldError),
     /// The policy forbids it.
     #[error("{0}")]
     Refused(#[from] Refusal),
@@ -92,7 +95,7 @@ pub(crate) async fn target(
     let target = &spec.target;
     let url = parse(&target.url)?;
     if let Some(over) = policy.over_limit(target, &spec.load) {
-        return Err(ResolveError::Refused(Refusal(over.to_string())));
+        return Err(ResolveError::OverLimit(over));
     }
     if let Some(path) = &target.unix_socket {
         policy.check_unix_socket(path)?;
@@ -124,6 +127,10 @@ fn reachable(
     let wrong = |address: IpAddr, reason: String| ResolveError::Source { address, reason };
     let mut reachable = addresses.to_vec();
     for source in sources.iter().copied() {
+        if source.is_ipv4() != sources[0].is_ipv4() {
+            let reason = format!("it is not of the family of {}, which goes before it", sources[0]);
+            return Err(wrong(source, reason));
+        }
         check_source(source).map_err(|error| {
             wrong(source, format!("{error}; `ip address` lists the addresses of this host"))
         })?;
@@ -290,6 +297,11 @@ mod tests {
             let wrong = target(&TargetPolicy::default(), &spec).await.unwrap_err().to_string();
             assert!(wrong.contains(source) && wrong.contains(words), "{wrong}");
         }
+        let both = ["127.0.0.1:81".parse().unwrap(), "[::1]:81".parse().unwrap()];
+        let mixed =
+            super::reachable(&both, &["127.0.0.1".parse().unwrap(), "::1".parse().unwrap()]);
+        let mixed = mixed.unwrap_err().to_string();
+        assert!(mixed.contains("::1") && mixed.contains("family of 127.0.0.1"), "{mixed}");
         let away = ["10.1.2.3:80".parse().unwrap()];
         assert!(super::reachable(&away, &["127.0.0.2".parse().unwrap()]).is_err());
     }

@@ -75,7 +75,15 @@ fn set_request(root: &mut Map<String, Value>, args: &RequestArgs) -> anyhow::Res
             let message = format!("-H number {} is no header: write 'Name: value'", index + 1);
             Stop::error(Exit::Usage, message)
         })?;
-        headers.insert(name.trim().to_owned(), json!(value.trim()));
+        let name = name.trim();
+        let earlier = args.headers[..index].iter().filter_map(|field| field.split_once(':'));
+        if earlier.into_iter().any(|(other, _)| other.trim().eq_ignore_ascii_case(name)) {
+            let message = format!("-H gives {name:?} twice: give it once");
+            return Err(Stop::error(Exit::Usage, message));
+        }
+        // The file may spell it otherwise.
+        headers.retain(|other, _| !other.eq_ignore_ascii_case(name));
+        headers.insert(name.to_owned(), json!(value.trim()));
     }
     drop_empty(request, "headers");
     drop_empty(root, "request");
@@ -84,10 +92,14 @@ fn set_request(root: &mut Map<String, Value>, args: &RequestArgs) -> anyhow::Res
 
 fn set_labels(root: &mut Map<String, Value>, labels: &[String]) -> anyhow::Result<()> {
     let section = section(root, "labels");
-    for label in labels {
+    for (index, label) in labels.iter().enumerate() {
         let (key, value) = label.split_once('=').ok_or_else(|| {
             Stop::error(Exit::Usage, format!("--label {label:?} is no label: write KEY=VALUE"))
         })?;
+        if labels[..index].iter().any(|other| other.split('=').next() == Some(key)) {
+            let message = format!("--label gives {key:?} twice: give it once");
+            return Err(Stop::error(Exit::Usage, message));
+        }
         section.insert(key.to_owned(), json!(value));
     }
     drop_empty(root, "labels");
@@ -173,6 +185,10 @@ mod tests {
     #[test]
     fn malformed_flags_are_refused() {
         assert!(document("benchd run http://h/ --label a").is_err());
+        for twice in ["-H X:a -H x:b", "--label a=1 --label a=2"] {
+            let refusal = document(&format!("benchd run http://h/ {twice}")).unwrap_err();
+            assert!(refusal.to_string().contains("twice: give it once"), "{refusal}");
+        }
         let refusal = document("benchd run http://h/ -H a:b -H Bearer=hunter2").unwrap_err();
         assert_eq!(refusal.to_string(), "-H number 2 is no header: write 'Name: value'");
         assert!(document("benchd run http://h/ --body-file /nonexistent/x").is_err());

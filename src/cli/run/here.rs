@@ -13,7 +13,7 @@ use benchd_model::policy::{RegisteredTarget, TargetPolicy};
 use benchd_model::{Job, JobId, JobSpec, RunResult, Timestamp, TrialRecording};
 use benchd_report::{Format, Report, render, render_table};
 use benchd_store::{NewJob, Store};
-use benchd_worker::{Outcome, Worker, WorkerConfig, WorkerError};
+use benchd_worker::{Outcome, ResolveError, Worker, WorkerConfig, WorkerError};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -31,8 +31,9 @@ pub(super) async fn run(
     shutdown: CancellationToken,
 ) -> anyhow::Result<Exit> {
     let named = |name: &str| policy.named(name).map(RegisteredTarget::spec);
-    let spec = JobSpec::parse(document, &named).map_err(|errors| words::refusal(args, &errors))?;
-    check_target(&spec, &policy).await?;
+    let spec = JobSpec::parse(document, &named)
+        .map_err(|errors| words::refusal(args, Exit::Usage, &errors))?;
+    check_target(args, &spec, &policy).await?;
     let store = local::open_store(args.output.database.database.as_deref()).await?;
     let id = JobId::new();
     let target_host = spec.target_host();
@@ -90,11 +91,11 @@ fn unstored(why: WorkerError, mut job: Job, outputs: Outputs) -> anyhow::Result<
 }
 
 /// Refuses at once what the worker would refuse later, with its own exit code.
-async fn check_target(spec: &JobSpec, policy: &TargetPolicy) -> anyhow::Result<()> {
-    benchd_worker::admit(spec, policy).await.map_err(|why| {
-        let refused = matches!(why, benchd_worker::ResolveError::Refused(_));
-        let exit = if refused { Exit::Refused } else { Exit::Usage };
-        Stop::error(exit, why.to_string())
+async fn check_target(args: &RunArgs, spec: &JobSpec, policy: &TargetPolicy) -> anyhow::Result<()> {
+    benchd_worker::admit(spec, policy).await.map_err(|why| match why {
+        ResolveError::OverLimit(over) => words::refusal(args, Exit::Refused, &[over]),
+        ResolveError::Refused(_) => Stop::error(Exit::Refused, why.to_string()),
+        _ => Stop::error(Exit::Usage, why.to_string()),
     })
 }
 

@@ -81,11 +81,19 @@ fn read_ca(path: &Path) -> anyhow::Result<String> {
     })
 }
 
+/// True for a target that is a socket in the file system.
+pub(super) fn is_socket(text: &str) -> bool {
+    split_socket(text).0.is_some()
+}
+
 /// `unix:/path[:/uri]`, as nginx writes it, with or without a scheme before it,
-/// is a path and a URL of localhost.
+/// is a path and a URL of localhost; so is `unix:///path`.
 fn split_socket(text: &str) -> (Option<String>, String) {
-    let (scheme, rest) = text.split_once("://").unwrap_or(("http", text));
+    let schemes = text.split_once("://").filter(|(scheme, _)| *scheme != "unix");
+    let (scheme, rest) = schemes.unwrap_or(("http", text));
     let Some(rest) = rest.strip_prefix("unix:") else { return (None, with_scheme(text)) };
+    // Two slashes are a URL's, whose path begins with the third.
+    let rest = rest.strip_prefix("//").unwrap_or(rest);
     let (path, uri) = match rest.split_once(":/") {
         Some((path, uri)) => (path, uri),
         None => (rest.trim_end_matches(':'), ""),
@@ -196,6 +204,8 @@ mod tests {
             ("benchd run unix:/run/x.sock", over("http://localhost/")),
             ("benchd run unix:/run/x.sock:/a?b=c:/d", over("http://localhost/a?b=c:/d")),
             ("benchd run http://unix:/run/x.sock:/", over("http://localhost/")),
+            ("benchd run unix:///run/x.sock", over("http://localhost/")),
+            ("benchd run unix:///run/x.sock:/a", over("http://localhost/a")),
             ("benchd run https://unix:/run/x.sock:/a", over("https://localhost/a")),
             ("benchd run http://shop/a --unix-socket /run/x.sock", over("http://shop/a")),
         ] {

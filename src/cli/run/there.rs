@@ -31,7 +31,7 @@ pub(super) async fn run(
     let client = Client::new(server, read_token(&output.token)?)?;
     let posted = client.post_job(document).await;
     let job = posted.map_err(|error| match error.downcast_ref::<Stop>() {
-        Some(stop) if !stop.errors.is_empty() => words::refusal(args, &stop.errors),
+        Some(stop) if !stop.errors.is_empty() => words::refusal(args, stop.exit, &stop.errors),
         _ => error,
     })?;
     let progress = RefCell::new(Progress::new(&job.spec, output.quiet));

@@ -1,7 +1,7 @@
 //! `benchd.toml`: which file is read, and what is in it.
 
 use benchd_model::policy::RegisteredTarget;
-use benchd_model::spec::{certificates, check_unix_socket};
+use benchd_model::spec::{TlsSpec, certificates, check_unix_socket};
 use serde::Deserialize as _;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -68,6 +68,9 @@ fn check_target(target: &RegisteredTarget, earlier: &[RegisteredTarget]) -> Resu
     }
     if let Some(path) = &target.unix_socket {
         check_unix_socket(path).map_err(|why| format!("unix_socket {why}"))?;
+        if !target.resolve.is_empty() {
+            return Err("resolve stands beside unix_socket: give one of the two".to_owned());
+        }
     }
     if let Some(ca) = &target.tls.ca {
         certificates(ca).map_err(|why| format!("tls.ca {why}"))?;
@@ -79,6 +82,12 @@ fn check_target(target: &RegisteredTarget, earlier: &[RegisteredTarget]) -> Resu
         let url = url::Url::parse(text).map_err(|why| format!("{key} is no URL: {why}"))?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(format!("{key} is neither http nor https"));
+        }
+        if key == "url" && url.scheme() == "http" && target.tls != TlsSpec::default() {
+            return Err("tls is set, and the url is http: give an https URL".to_owned());
+        }
+        if key == "stub_status" && url.scheme() == "https" {
+            return Err("stub_status is polled over http only: give an http URL".to_owned());
         }
     }
     Ok(())

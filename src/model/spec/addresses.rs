@@ -1,9 +1,11 @@
 //! Addresses in a job document: of the target, of this host, and in the file
 //! system.
 
+use super::TargetSpec;
 use super::fields::{Errors, Fields, item_text, list};
 use serde_json::Value;
 use std::net::{IpAddr, SocketAddr};
+use url::{Host, Url};
 
 /// The most addresses in one list.
 const MOST_ADDRESSES: usize = 256;
@@ -32,6 +34,31 @@ pub(super) fn sources(fields: &mut Fields<'_>, errors: &mut Errors) -> Vec<IpAdd
         errors.add(POINTER, "holds IPv4 and IPv6 addresses: give those of the target's family");
     }
     sources
+}
+
+/// Sources must lead to the target, as far as its addresses stand in the document.
+pub(super) fn check_sources(target: &TargetSpec, sources: &[IpAddr], errors: &mut Errors) {
+    if target.unix_socket.is_some() && !sources.is_empty() {
+        errors.add("/load/source_addresses", "leads to no unix socket: leave it out");
+    }
+    let literal = match Url::parse(&target.url).ok().as_ref().and_then(Url::host) {
+        Some(Host::Ipv4(address)) => Some(IpAddr::from(address)),
+        Some(Host::Ipv6(address)) => Some(IpAddr::from(address)),
+        _ => None,
+    };
+    let known = match target.resolve.as_slice() {
+        [] => literal.as_slice(),
+        given => given,
+    };
+    for (index, source) in sources.iter().enumerate() {
+        let leads = |address: &IpAddr| address.is_ipv4() == source.is_ipv4();
+        if !known.is_empty() && !known.iter().any(leads) {
+            let (own, right) = if source.is_ipv4() { ("IPv4", "IPv6") } else { ("IPv6", "IPv4") };
+            let why =
+                format!("{source} leads nowhere: the target has no {own} address, give {right}");
+            errors.add(&format!("/load/source_addresses/{index}"), &why);
+        }
+    }
 }
 
 fn addresses(

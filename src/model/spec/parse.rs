@@ -77,9 +77,7 @@ impl JobSpec {
         if let Some(compare) = &spec.compare {
             spec.trials = 2 * compare.blocks;
         }
-        if spec.target.unix_socket.is_some() && !spec.load.source_addresses.is_empty() {
-            errors.add("/load/source_addresses", "leads to no unix socket: leave it out");
-        }
+        addresses::check_sources(&spec.target, &spec.load.source_addresses, &mut errors);
         check_criteria(document.get("criteria"), &spec, &mut errors);
         fields.refuse_rest(&mut errors);
         if errors.0.is_empty() { Ok(spec) } else { Err(errors.0) }
@@ -137,8 +135,13 @@ fn check_method(method: &str, errors: &mut Errors) {
 }
 
 fn check_headers(headers: &BTreeMap<String, String>, errors: &mut Errors) {
+    let mut spellings: BTreeMap<String, &str> = BTreeMap::new();
     for (name, value) in headers {
         let pointer = format!("/request/headers/{}", escape(name));
+        if let Some(other) = spellings.insert(name.to_ascii_lowercase(), name) {
+            let why = format!("is the same field as {other:?}: give one of the two");
+            errors.add(&pointer, &why);
+        }
         if name.is_empty() || !name.bytes().all(is_token_byte) {
             errors.add(&pointer, &format!("{name:?} is no header name"));
         } else if FRAMING_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
@@ -169,7 +172,7 @@ fn check_body(spec: &RequestSpec, errors: &mut Errors) {
         return;
     };
     if spec.body.is_some() {
-        errors.add("/request/body_base64", "stands beside body: give one of the two");
+        errors.add("/request/body_base64", "stands beside request.body: give one of the two");
     }
     if base64::engine::general_purpose::STANDARD.decode(encoded).is_err() {
         errors.add("/request/body_base64", "is no base64 (standard alphabet, padded)");

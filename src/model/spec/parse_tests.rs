@@ -151,6 +151,10 @@ fn refusals_say_what_is_wrong_and_what_would_be_right() {
         (with("load", json!({"duration": "99999999999999999999s"})), "from 1ms to 86400s"),
         (with("load", json!({"duration": "-1s"})), "is negative"),
         (with("request", json!({"headers": {"Connection": "close"}})), "\"Connection\" is written"),
+        (
+            with("request", json!({"headers": {"Accept": "a", "accept": "b"}})),
+            "same field as \"Accept\"",
+        ),
         (with("target", json!("nosuch")), "write {\"url\": \"http://nosuch/\"}, or register it"),
         (with("target", json!("no such")), "give a URL under target.url"),
         (with("target", json!({"url": " "})), "is empty"),

@@ -52,12 +52,17 @@ fn described(
     } else if !fields.had("url") && name.is_none() {
         errors.add("/target/url", "is missing: give an http or https URL");
     }
-    let base = registered.filter(|_| url.is_none()).unwrap_or_default();
+    let mut base = registered.filter(|_| url.is_none()).unwrap_or_default();
+    let insecure = fields.flag("insecure", base.insecure, errors);
+    if insecure {
+        // Who accepts every certificate asks no issuer.
+        base.tls.ca = None;
+    }
     let target = TargetSpec {
         name,
         url: url.unwrap_or(base.url),
         stub_status: fields.text("stub_status", errors).or(base.stub_status),
-        insecure: fields.flag("insecure", base.insecure, errors),
+        insecure,
         tls: fields.take("tls").map_or(base.tls, |value| tls(value, errors)),
         resolve: addresses::resolve(&mut fields, errors).unwrap_or(base.resolve),
         unix_socket: fields.text("unix_socket", errors).or(base.unix_socket),
@@ -74,10 +79,31 @@ fn described(
             errors.add("/target/unix_socket", &why);
         }
         if !target.resolve.is_empty() {
-            errors.add("/target/resolve", "stands beside unix_socket: give one of the two");
+            errors.add("/target/resolve", "stands beside target.unix_socket: give one of the two");
         }
     }
+    refuse_idle_tls(object, &target.url, errors);
     target
+}
+
+/// What `object` says of TLS must mean something for `url`.
+fn refuse_idle_tls(object: &Value, url: &str, errors: &mut Errors) {
+    let given = |field: &str| {
+        let value = object.pointer(field);
+        value.is_some_and(|value| !matches!(value, Value::Null | Value::Bool(false)))
+    };
+    if Url::parse(url).is_ok_and(|url| url.scheme() == "http") {
+        for field in ["/insecure", "/tls/ca", "/tls/min_version", "/tls/resumption"] {
+            if given(field) {
+                let why = "is about TLS, and the URL is http: give an https URL, or leave it out";
+                errors.add(&format!("/target{field}"), why);
+            }
+        }
+    } else if given("/insecure") && given("/tls/ca") {
+        let why = "stands beside target.insecure, which accepts every certificate: give one of \
+                   the two";
+        errors.add("/target/tls/ca", why);
+    }
 }
 
 fn tls(value: &Value, errors: &mut Errors) -> TlsSpec {
@@ -138,7 +164,7 @@ fn check_url(pointer: &str, text: &str, errors: &mut Errors) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{JobSpec, TargetSpec, TlsVersion};
+    use super::super::{JobSpec, TargetSpec, TlsSpec, TlsVersion};
     use serde_json::{Value, json};
 
     fn parse(target: &Value, load: &Value) -> Result<JobSpec, Vec<(String, String)>> {
@@ -255,6 +281,60 @@ mod tests {
             "{errors:?}"
         );
         assert!(errors[0].1.contains(r#"one of "1.2", "1.3""#), "{errors:?}");
+    }
+
+    #[test]
+    fn what_is_said_of_tls_means_something() {
+        let ca = "-----BEGIN CERTIFICATE-----";
+        let said = [
+            ("insecure", json!({"insecure": true})),
+            ("tls/ca", json!({"tls": {"ca": ca}})),
+            ("tls/min_version", json!({"tls": {"min_version": "1.2"}})),
+            ("tls/resumption", json!({"tls": {"resumption": true}})),
+        ];
+        for (field, said) in said {
+            let mut over = said.clone();
+            over["url"] = json!("HTTP://h/");
+            let errors = target(over).unwrap_err();
+            let pointer = format!("/target/{field}");
+            let found = errors.iter().find(|(at, why)| *at == pointer && why.contains("https URL"));
+            assert!(found.is_some(), "{field}: {errors:?}");
+        }
+        let no = json!({"url": "http://h/", "insecure": false, "tls": {"resumption": false}});
+        assert!(target(no).is_ok());
+        let both = json!({"url": "https://h/", "insecure": true, "tls": {"ca": ca}});
+        let errors = target(both).unwrap_err();
+        assert!(errors.iter().any(|(_, why)| why.contains("beside target.insecure")), "{errors:?}");
+    }
+
+    #[test]
+    fn whoever_accepts_every_certificate_asks_no_issuer_of_the_registered_target() {
+        let named = |_: &str| {
+            let tls = TlsSpec { ca: Some("PEM".into()), ..TlsSpec::default() };
+            Some(TargetSpec { url: "https://h/".into(), tls, ..TargetSpec::default() })
+        };
+        let document = json!({"target": {"name": "shop", "insecure": true}});
+        let spec = JobSpec::parse(&document, &named).unwrap();
+        assert!(spec.target.insecure && spec.target.tls.ca.is_none());
+    }
+
+    #[test]
+    fn sources_lead_to_addresses_that_stand_in_the_document() {
+        for (target, source, right) in [
+            (json!({"url": "http://127.0.0.1/"}), "::1", false),
+            (json!({"url": "http://[::1]/"}), "127.0.0.2", false),
+            (json!({"url": "http://h/", "resolve": ["::1"]}), "127.0.0.2", false),
+            (json!({"url": "http://h/", "resolve": ["::1", "127.0.0.1"]}), "127.0.0.2", true),
+            (json!({"url": "http://127.0.0.1/", "resolve": ["::1"]}), "::1", true),
+            (json!({"url": "http://h/"}), "::1", true),
+        ] {
+            let parsed = parse(&target, &json!({"source_addresses": [source]}));
+            assert_eq!(parsed.is_ok(), right, "{target} {source}");
+            if let Err(errors) = parsed {
+                assert_eq!(errors[0].0, "/load/source_addresses/0");
+                assert!(errors[0].1.contains("the target has no IPv"), "{errors:?}");
+            }
+        }
     }
 
     #[test]
