@@ -1,32 +1,29 @@
 //! From recordings to a result with its verdict. Pure: the same recordings
 //! always give the same result, whoever asks and whenever.
 
+mod notes;
+
 use crate::arms::{self, Ask};
 use crate::baseline::BaselineFigures;
 use crate::conclusion;
 use crate::criteria::{Grounds, TrialSeconds};
 use crate::environment::{Environment, HostSnapshot};
 use crate::metrics::Figures;
-use crate::overtime;
 use crate::rate::RateKept;
 use crate::reconcile;
 use crate::recording::{AddressCounts, EndReason};
-use crate::result::{
-    AddressResult, LoadResult, RunResult, ServerResult, StubStatusResult, TrialResult,
-};
+use crate::result::{AddressResult, LoadResult, RunResult, ServerResult, TrialResult};
 use crate::seconds::{merged, share, threads, threads_at_most};
-use crate::spec::{LoadModel, Protocol};
+use crate::spec::Protocol;
 use crate::spread;
 use crate::statistics::Arm;
-use crate::validity::{SHORTEST_JUDGED_S, is_judged, remarks, validity};
+use crate::validity::validity;
 use crate::verdict::Validity;
 use crate::{
     Counts, JobId, JobSpec, JobState, KernelCounts, Tally, TrialEnd, TrialRecording, Verdict,
 };
+use notes::notes;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Above this share of time spent waiting for a processor the reader is told.
-const WAIT_REMARKED: f64 = 0.1;
 
 /// What a result is made of.
 #[derive(Clone, Debug)]
@@ -293,87 +290,6 @@ fn per_second(count: u64, tally: &Tally) -> f64 {
         return 0.0;
     }
     (count as f64 / tally.span_s() * 1000.0).round() / 1000.0
-}
-
-fn notes(evidence: &Evidence<'_>, trials: &Trials<'_>, result: &RunResult) -> Vec<String> {
-    let mut notes: Vec<String> = Vec::new();
-    if evidence.spec.load.model == LoadModel::Closed {
-        notes.push(
-            "closed loop: a slow answer delays the next request, so the latencies omit the waiting that \
-             independent users would see"
-                .to_owned(),
-        );
-    }
-    if evidence.same_host {
-        notes.push(
-            "generator and target share one machine and compete for its processors".to_owned(),
-        );
-    }
-    if let Some(wait) = result.validity.generator_wait_ratio.filter(|wait| *wait > WAIT_REMARKED) {
-        notes.push(format!(
-            "the generator's threads waited for a processor {:.0} % of the time, which the latencies include",
-            wait * 100.0
-        ));
-    }
-    notes.extend(remarks(evidence, trials, result));
-    if result.validity.reconciled.is_none() && result.server.stub_status.is_some() {
-        notes.push(
-            "nginx's request counter was not read both before and after every load: it says nothing about \
-             ours"
-                .to_owned(),
-        );
-    }
-    let longest = result.trials.iter().map(|trial| trial.duration_s).fold(0.0, f64::max);
-    if longest > 0.0 && !result.trials.iter().any(is_judged) {
-        notes.push(format!(
-            "a window of {longest:.3} s is too short to tell what limited the run: that takes \
-             {SHORTEST_JUDGED_S} s"
-        ));
-    }
-    if result.warmup.issued > 0 {
-        notes.push(format!(
-            "{} warm-up requests are left out of every figure",
-            result.warmup.issued
-        ));
-    }
-    if let Some(status) = &result.server.stub_status {
-        if let Some(foreign) = status.foreign_requests.filter(|foreign| *foreign > 0) {
-            notes.push(format!("nginx served {foreign} requests that are not ours"));
-        }
-        notes.extend(polls_failed(evidence.recordings, status));
-    }
-    notes.extend(overtime::remark(&evidence.spec.load, result));
-    notes.extend(resumed(evidence.spec, result));
-    let limits =
-        evidence.recordings.iter().filter_map(|r| r.end.as_ref()).flat_map(|end| &end.notes);
-    for note in limits {
-        if !notes.contains(note) {
-            notes.push(note.clone());
-        }
-    }
-    notes
-}
-
-fn polls_failed(recordings: &[TrialRecording], status: &StubStatusResult) -> Option<String> {
-    let mut polls = recordings.iter().flat_map(|recording| &recording.polls);
-    let why = polls.find_map(|poll| poll.error.as_ref())?;
-    Some(format!(
-        "{} of {} polls of the status page failed: {why}",
-        status.polls_failed, status.polls
-    ))
-}
-
-/// Resumed handshakes spare the server the costly part, which every new visitor
-/// makes it do.
-fn resumed(spec: &JobSpec, result: &RunResult) -> Option<String> {
-    let (full, resumed) = (result.connections.tls_full, result.connections.tls_resumed);
-    (spec.target.tls.resumption && full + resumed > 0).then(|| {
-        format!(
-            "TLS sessions were resumed where the server let them: {resumed} of {} handshakes were \
-             cheap ones, without certificate and signature; new visitors cost it full ones",
-            full + resumed
-        )
-    })
 }
 
 #[cfg(test)]

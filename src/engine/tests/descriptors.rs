@@ -3,13 +3,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a step that fails must end the test")]
 
+mod own_process;
+
 use benchd_engine::{
-    DriverChoice, EngineError, HeaderDefaults, Plan, Progress, RequestPlan, Stop, TlsOptions, run,
+    DriverChoice, EngineError, HeaderDefaults, Plan, RequestPlan, Stop, TlsOptions, run,
 };
-use benchd_model::Tally;
 use benchd_model::spec::Protocol;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Read};
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -21,29 +22,18 @@ const SERVE: &str = "BENCHD_TEST_SERVE";
 
 /// Serves until the parent closes our standard input.
 fn serve() {
-    const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     std::fs::write(std::env::var(SERVE).unwrap(), listener.local_addr().unwrap().to_string())
         .unwrap();
     println!();
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut stream = stream.unwrap();
-            std::thread::spawn(move || {
-                while let Ok(1..) = stream.read(&mut [0; 1024]) {
-                    stream.write_all(ANSWER).ok();
-                }
-            });
-        }
-    });
+    own_process::answer(listener);
     std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
 }
 
 /// A server in a process of its own: the process, its output, its address.
 fn serving_child(file: &Path) -> (Child, BufReader<ChildStdout>, SocketAddr) {
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", NAME, "--nocapture"])
-        .env(SERVE, file)
+    let this = Command::new(std::env::current_exe().unwrap());
+    let mut child = own_process::again(this, NAME, SERVE, file)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -94,20 +84,7 @@ fn a_low_limit_is_raised_and_otherwise_named_and_lived_with() {
         keep_rows: 0,
         driver: DriverChoice::Tokio,
     };
-    let load = |driver| {
-        let mut total = Tally::default();
-        let plan = Plan { driver, ..plan.clone() };
-        let run = run(&plan, &Stop::default(), &mut |progress| {
-            if let Progress::Second(second) = progress {
-                total.merge(&second.tally);
-            }
-        });
-        // None: this kernel has no such driver.
-        match run {
-            Err(EngineError::Driver(_)) => None,
-            run => Some((total, run.unwrap().end)),
-        }
-    };
+    let load = |driver| own_process::made(&Plan { driver, ..plan.clone() });
     let drivers = [DriverChoice::Tokio, DriverChoice::Uring];
 
     let soft = Rlimit { current: Some(64), ..getrlimit(Resource::Nofile) };

@@ -3,9 +3,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a step that fails must end the test")]
 
-use benchd_engine::{DriverChoice, Endpoint, EngineError, Plan, Progress, Stop, run};
+mod own_process;
+
+use benchd_engine::{DriverChoice, Endpoint, Plan};
 use benchd_model::{JobSpec, Tally, TrialEnd};
-use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::process::Command;
 
@@ -21,11 +22,9 @@ fn with_eight_ports(name: &str) -> bool {
         return true;
     }
     let this = std::env::current_exe().unwrap();
-    let inside = Command::new("unshare")
-        .args(["--map-root-user", "--net", "sh", "-c", PREPARE])
-        .arg(this)
-        .args(["--exact", name, "--nocapture"])
-        .env(INSIDE, "1")
+    let mut outside = Command::new("unshare");
+    outside.args(["--map-root-user", "--net", "sh", "-c", PREPARE]).arg(this);
+    let inside = own_process::again(outside, name, INSIDE, "1")
         .output()
         .expect("`unshare` of util-linux can be started");
     let told = String::from_utf8_lossy(&inside.stderr);
@@ -42,15 +41,7 @@ fn serve() -> SocketAddr {
     let free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).ok();
     let listener = (8080..8100).find_map(|port| free(&port)).unwrap();
     let address = listener.local_addr().unwrap();
-    std::thread::spawn(move || {
-        for mut stream in listener.incoming().map_while(Result::ok) {
-            std::thread::spawn(move || {
-                while let Ok(1..) = stream.read(&mut [0; 1024]) {
-                    stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").ok();
-                }
-            });
-        }
-    });
+    own_process::answer(listener);
     address
 }
 
@@ -65,17 +56,7 @@ fn load(
         "load": {"connections": connections, "requests": 300, "source_addresses": sources}});
     let spec = JobSpec::parse(&document, &|_| None).unwrap();
     let endpoints = (0..targets).map(|_| Endpoint::from(serve())).collect();
-    let plan = Plan { driver, ..Plan::from_spec(&spec, endpoints).unwrap() };
-    let mut total = Tally::default();
-    let run = run(&plan, &Stop::default(), &mut |progress| {
-        if let Progress::Second(second) = progress {
-            total.merge(&second.tally);
-        }
-    });
-    match run {
-        Err(EngineError::Driver(_)) => None,
-        run => Some((total, run.unwrap().end)),
-    }
+    own_process::made(&Plan { driver, ..Plan::from_spec(&spec, endpoints).unwrap() })
 }
 
 const DRIVERS: [DriverChoice; 2] = [DriverChoice::Tokio, DriverChoice::Uring];
