@@ -84,7 +84,7 @@ impl Talk {
         }
         match self.response.feed(heads, bytes) {
             Ok(Step::Complete(completed)) => Some(self.complete(shared, completed, now)),
-            Ok(Step::More) => None,
+            Ok(Step::More) => self.goes_on(shared, now),
             Err(reason) => Some(Err(Failure::new(Outcome::Protocol, reason))),
         }
     }
@@ -105,8 +105,16 @@ impl Talk {
     ) -> Option<Result<Exchange, Failure>> {
         match self.response.skip(length as u64) {
             Step::Complete(completed) => Some(self.complete(shared, completed, now)),
-            Step::More => None,
+            Step::More => self.goes_on(shared, now),
         }
+    }
+
+    /// More is to come. Where it never stops coming, nobody else would notice for
+    /// long that the time is over.
+    #[inline]
+    fn goes_on(&self, shared: &Shared, now: Nanos) -> Option<Result<Exchange, Failure>> {
+        let late = now > self.attempt.deadline;
+        late.then(|| Err(Failure::too_slow(shared, Outcome::Timeout, "response not complete")))
     }
 
     /// A whole response is there; whether in time, the last stamp decides.
@@ -257,6 +265,22 @@ mod tests {
     use crate::http1::HeadCache;
     use crate::shared::Shared;
     use benchd_model::Outcome;
+
+    #[test]
+    fn a_body_that_goes_on_ends_with_its_time() {
+        let shared = Shared::for_test("127.0.0.1:1".parse().unwrap());
+        let mut heads = HeadCache::new("GET", false);
+        let mut talk = Talk::default();
+        talk.begin(1, 1, 10, true);
+        let head = b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n";
+        assert!(talk.take(&shared, &mut heads, head, 5).is_none());
+        assert!(talk.take(&shared, &mut heads, b"a", 10).is_none());
+        assert!(talk.skip(&shared, 1, 10).is_none());
+        let late = [talk.take(&shared, &mut heads, b"b", 11), talk.skip(&shared, 1, 11)];
+        for ended in late {
+            assert_eq!(ended.unwrap().unwrap_err().outcome, Outcome::Timeout);
+        }
+    }
 
     #[test]
     fn a_response_that_is_complete_too_late_is_not_called_none() {
