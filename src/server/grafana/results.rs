@@ -46,6 +46,10 @@ pub(crate) struct ResultRow {
     duration_s: f64,
     /// Connections asked for.
     connections: u32,
+    /// Requests per second asked for; null for a closed loop.
+    rate: Option<f64>,
+    /// `http1`, `http10` or `h2`.
+    protocol: String,
     /// Requests nginx counted, our polls left out.
     nginx_requests: Option<u64>,
     /// Connections nginx dropped.
@@ -108,6 +112,8 @@ pub(crate) fn row(job: &Job, result: &RunResult) -> ResultRow {
         error_ratio: result.error_ratio,
         duration_s: result.duration_s,
         connections: result.load.connections,
+        rate: result.load.rate,
+        protocol: result.load.protocol.clone(),
         nginx_requests: nginx.and_then(|nginx| nginx.requests),
         nginx_dropped: nginx.and_then(|nginx| nginx.dropped),
         noise_cv: variation(result.trials.iter().map(|trial| trial.rps)),

@@ -107,6 +107,9 @@ pub(crate) enum Axis {
     params(
         ("run_id" = Option<uuid::Uuid>, Query, description = "The job."),
         ("runs" = Option<String>, Query, description = "Several jobs, separated by commas; at most 20, for `shape=long`."),
+        ("project" = Option<String>, Query, description = "Show only runs of this project."),
+        ("scenario" = Option<String>, Query, description = "Show only runs of this scenario."),
+        ("branch" = Option<String>, Query, description = "Show only runs with this label `branch`."),
         ("shape" = Option<Shape>, Query, description = "`wide` (default) or `long`."),
         ("metric" = Option<String>, Query, description = "The column that `shape=long` tells; `latency_p99_ms` when not given."),
         ("time" = Option<Axis>, Query, description = "`wall` (default) or `elapsed`."),
@@ -131,6 +134,9 @@ pub(crate) async fn series(
             app.store.job(*id).await?.ok_or_else(|| {
                 Problem::new(Code::JobNotFound, format!("no job has the id {id}"))
             })?;
+        if !asked.shows(&job) {
+            continue;
+        }
         let rows = rows_of(&app, &job, &asked).await?;
         runs.push((job, rows));
     }
@@ -144,6 +150,9 @@ pub(crate) async fn series(
 /// What was asked for.
 struct Asked {
     runs: Vec<JobId>,
+    project: Option<String>,
+    scenario: Option<String>,
+    branch: Option<String>,
     shape: Shape,
     metric: String,
     axis: Axis,
@@ -157,6 +166,9 @@ impl Asked {
         let mut params = Params::lenient(query);
         let one = params.parsed::<JobId>("run_id");
         let runs = read_runs(&mut params, one);
+        let project = params.text("project");
+        let scenario = params.text("scenario");
+        let branch = params.text("branch");
         let shape = params.one_of("shape", &[("wide", Shape::Wide), ("long", Shape::Long)]);
         let shape = shape.unwrap_or(Shape::Wide);
         let metrics = METRICS.map(|name| (name, name));
@@ -170,7 +182,17 @@ impl Asked {
         }
         params.finish()?;
         let axis = axis.unwrap_or(Axis::Wall);
-        Ok(Self { runs, shape, metric, axis, from, to, max_points })
+        Ok(Self { runs, project, scenario, branch, shape, metric, axis, from, to, max_points })
+    }
+
+    /// Dashboards send their filters with every query.
+    fn shows(&self, job: &Job) -> bool {
+        let asks = |asked: &Option<String>, found: Option<&str>| {
+            asked.as_deref().is_none_or(|asked| found == Some(asked))
+        };
+        asks(&self.project, Some(&job.spec.project))
+            && asks(&self.scenario, Some(&job.spec.scenario))
+            && asks(&self.branch, job.spec.labels.get("branch").map(String::as_str))
     }
 }
 

@@ -19,7 +19,7 @@ async fn one_row_a_run_ascending_with_every_key() {
             "scenario": "home page", "branch": "main", "commit": "4f2c9e1aa", "verdict": "pass",
             "rps": 10.0, "goodput_rps": 10.0, "latency_p50_ms": 0.2, "latency_p90_ms": 0.3,
             "latency_p99_ms": 0.3, "latency_max_ms": 0.3, "error_ratio": 0.0, "duration_s": 3.0,
-            "connections": 2, "nginx_requests": 30, "nginx_dropped": 0, "noise_cv": null,
+            "connections": 2, "rate": null, "protocol": "http1", "nginx_requests": 30, "nginx_dropped": 0, "noise_cv": null,
             "environment": result.environment.fingerprint
         })
     );

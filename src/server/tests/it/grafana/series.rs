@@ -38,6 +38,26 @@ async fn nothing_to_show_is_an_empty_array() {
 }
 
 #[tokio::test]
+async fn runs_are_filtered_as_lists_are() {
+    let app = TestApp::new().await;
+    let id = app.queue(&job()).await;
+    app.complete(id, 3, 5).await;
+    for (filter, rows) in [
+        ("project=shop", 3),
+        ("project=", 3),
+        ("project=shop&scenario=home%20page&branch=main", 3),
+        ("project=blog", 0),
+        ("scenario=none", 0),
+        ("branch=dev", 0),
+    ] {
+        for shape in ["wide", "long"] {
+            let query = format!("/grafana/series?run_id={id}&shape={shape}&{filter}");
+            assert_eq!(app.get(&query).await.rows().len(), rows, "{query}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_range_cuts_rows_out() {
     let app = TestApp::new().await;
     let id = app.queue(&job()).await;
