@@ -73,7 +73,7 @@ async fn show(
     progress.finish();
     let job = client.job(job.id).await?;
     print_report(&client, &job).await?;
-    Ok(Exit::of_job(job.state, job.verdict))
+    Ok(Exit::of_job(job.state, job.verdict, job.error_code))
 }
 
 fn document(target: &DemoTarget) -> Value {

@@ -1,5 +1,6 @@
 //! Exit codes, and how a job's end becomes one.
 
+use benchd_model::job::FailureCode;
 use benchd_model::{FieldError, JobState, Verdict};
 use std::fmt;
 use std::process::ExitCode;
@@ -34,8 +35,17 @@ impl Exit {
         }
     }
 
-    /// The code of a finished job.
-    pub(crate) fn of_job(state: JobState, verdict: Option<Verdict>) -> Self {
+    /// The code of a finished job; `failure` says why it could not be run.
+    pub(crate) fn of_job(
+        state: JobState,
+        verdict: Option<Verdict>,
+        failure: Option<FailureCode>,
+    ) -> Self {
+        match failure {
+            Some(FailureCode::InvalidJob | FailureCode::TargetUnresolved) => return Self::Usage,
+            Some(FailureCode::TargetRefused) => return Self::Refused,
+            Some(FailureCode::LoadFailed | FailureCode::Internal) | None => {}
+        }
         match (state, verdict) {
             (JobState::Completed, Some(Verdict::Pass)) => Self::Pass,
             (JobState::Completed, Some(Verdict::Fail)) => Self::Fail,
@@ -82,6 +92,7 @@ impl std::error::Error for Stop {}
 #[cfg(test)]
 mod tests {
     use super::Exit;
+    use benchd_model::job::FailureCode;
     use benchd_model::{JobState, Verdict};
 
     #[test]
@@ -95,7 +106,16 @@ mod tests {
             (JobState::Interrupted, Some(Verdict::Invalid), 130),
             (JobState::Cancelled, Some(Verdict::Invalid), 130),
         ] {
-            assert_eq!(Exit::of_job(state, verdict).code(), code, "{state:?} {verdict:?}");
+            assert_eq!(Exit::of_job(state, verdict, None).code(), code, "{state:?} {verdict:?}");
+        }
+        for (failure, code) in [
+            (FailureCode::InvalidJob, 2),
+            (FailureCode::TargetUnresolved, 2),
+            (FailureCode::TargetRefused, 3),
+            (FailureCode::LoadFailed, 125),
+            (FailureCode::Internal, 125),
+        ] {
+            assert_eq!(Exit::of_job(JobState::Failed, None, Some(failure)).code(), code);
         }
     }
 }

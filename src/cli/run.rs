@@ -36,5 +36,5 @@ pub(crate) async fn run(args: RunArgs, policy: TargetPolicy) -> anyhow::Result<E
 fn no_result(job: &Job) -> anyhow::Error {
     let why = job.error.as_deref().or(job.summary.as_deref());
     let why = why.unwrap_or("it ended before anything was measured");
-    Stop::error(Exit::of_job(job.state, job.verdict), format!("no result: {why}"))
+    Stop::error(Exit::of_job(job.state, job.verdict, job.error_code), format!("no result: {why}"))
 }

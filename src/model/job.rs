@@ -110,6 +110,62 @@ impl FromStr for JobState {
     }
 }
 
+/// Why a job could not be run, for clients to match on. Codes are never renamed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureCode {
+    /// It asks for what its worker's host cannot do, such as a source address that
+    /// is not of that host.
+    InvalidJob,
+    /// The target policy forbids its target, or so much load.
+    TargetRefused,
+    /// The worker's host knows no address of the target.
+    TargetUnresolved,
+    /// The load could not be made.
+    LoadFailed,
+    /// Something broke inside benchd.
+    Internal,
+}
+
+impl FailureCode {
+    /// The code as it is written in JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::InvalidJob => "invalid_job",
+            Self::TargetRefused => "target_refused",
+            Self::TargetUnresolved => "target_unresolved",
+            Self::LoadFailed => "load_failed",
+            Self::Internal => "internal",
+        }
+    }
+}
+
+impl FromStr for FailureCode {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let codes = [
+            Self::InvalidJob,
+            Self::TargetRefused,
+            Self::TargetUnresolved,
+            Self::LoadFailed,
+            Self::Internal,
+        ];
+        let found = codes.into_iter().find(|code| code.name() == text);
+        found.ok_or_else(|| format!("{text:?} is no code of a failed job"))
+    }
+}
+
+/// Why a job could not be run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// For programs.
+    pub code: FailureCode,
+    /// For people.
+    pub message: String,
+}
+
 /// What a running job is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -182,6 +238,9 @@ pub struct Job {
     pub summary: Option<String>,
     /// Why the job could not be run; null unless it failed.
     pub error: Option<String>,
+    /// The same for programs; null unless it failed.
+    #[serde(default)]
+    pub error_code: Option<FailureCode>,
     /// When it was posted.
     pub created_at: Timestamp,
     /// When a worker took it.

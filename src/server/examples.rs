@@ -64,6 +64,7 @@ pub(crate) fn queued() -> Job {
         verdict: None,
         summary: None,
         error: None,
+        error_code: None,
         created_at: Timestamp::from_micros(POSTED_US),
         started_at: None,
         finished_at: None,

@@ -11,6 +11,7 @@ use crate::document::{from_column, to_column};
 use crate::jobs::INSERT_EVENT;
 use crate::{Finish, Store, StoreError, on_backend};
 use benchd_model::event::JobEventKind;
+use benchd_model::job::{Failure, FailureCode};
 use benchd_model::{JobId, JobSpec, JobState, Timestamp};
 use std::time::Duration;
 use uuid::Uuid;
@@ -179,7 +180,7 @@ impl Store {
         why: &StoreError,
         at: Timestamp,
     ) -> Result<(), StoreError> {
-        let error = why.to_string();
+        let error = Failure { code: FailureCode::Internal, message: why.to_string() };
         let finish = Finish { state: JobState::Failed, result: None, error: Some(&error), at };
         self.finish_attempt(job, attempt, &finish).await
     }

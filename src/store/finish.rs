@@ -4,10 +4,11 @@ use crate::document::{to_blob, to_column};
 use crate::jobs::INSERT_EVENT;
 use crate::{Lease, Store, StoreError, on_backend};
 use benchd_model::event::JobEventKind;
+use benchd_model::job::Failure;
 use benchd_model::{JobId, JobState, RunResult, Timestamp};
 
 const FINISH: &str = "UPDATE jobs SET state = $3, phase = NULL, verdict = $4, summary = $5, \
-     error = $6, finished_at = $7, lease_until = NULL, last_event = last_event + 1 \
+     error = $6, error_code = $7, finished_at = $8, lease_until = NULL, last_event = last_event + 1 \
      WHERE id = $1 AND attempt = $2 AND state = 'running' RETURNING last_event";
 
 const INSERT_RESULT: &str = "INSERT INTO results (job_id, document) VALUES ($1, $2)";
@@ -23,7 +24,7 @@ pub struct Finish<'a> {
     /// What came out; its verdict and summary become the job's.
     pub result: Option<&'a RunResult>,
     /// Why the job could not be run.
-    pub error: Option<&'a str>,
+    pub error: Option<&'a Failure>,
     /// When it ended.
     pub at: Timestamp,
 }
@@ -60,7 +61,8 @@ impl Store {
                 .bind(finish.state.name())
                 .bind(verdict.map(|verdict| verdict.name()))
                 .bind(&summary)
-                .bind(finish.error.map(storable))
+                .bind(finish.error.map(|error| storable(&error.message)))
+                .bind(finish.error.map(|error| error.code.name()))
                 .bind(finish.at.as_micros())
                 .fetch_optional(&mut *tx)
                 .await?;

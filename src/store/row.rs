@@ -12,7 +12,7 @@ use uuid::Uuid;
 macro_rules! job_columns {
     () => {
         "jobs.id, jobs.state, jobs.phase, jobs.progress, jobs.spec, jobs.verdict, jobs.summary, \
-         jobs.error, jobs.created_at, jobs.started_at, jobs.finished_at"
+         jobs.error, jobs.error_code, jobs.created_at, jobs.started_at, jobs.finished_at"
     };
 }
 pub(crate) use job_columns;
@@ -28,6 +28,7 @@ pub(crate) struct JobRow {
     verdict: Option<String>,
     summary: Option<String>,
     error: Option<String>,
+    error_code: Option<String>,
     created_at: i64,
     started_at: Option<i64>,
     finished_at: Option<i64>,
@@ -62,6 +63,11 @@ impl JobRow {
             verdict: self.verdict.as_deref().map(|text| read(text, "verdict")).transpose()?,
             summary: self.summary,
             error: self.error,
+            error_code: self
+                .error_code
+                .as_deref()
+                .map(|text| read(text, "error code"))
+                .transpose()?,
             created_at: Timestamp::from_micros(self.created_at),
             started_at: self.started_at.map(Timestamp::from_micros),
             finished_at: self.finished_at.map(Timestamp::from_micros),

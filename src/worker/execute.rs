@@ -6,11 +6,12 @@ use crate::halt::Halt;
 use crate::progress::Meter;
 use crate::resolve::{self, PinnedTarget, ResolveError};
 use crate::sampler::Sampler;
-use crate::trial::Trials;
+use crate::trial::{TrialError, Trials};
 use crate::{Worker, WorkerError, judge, spool, trial};
-use benchd_engine::Plan;
+use benchd_engine::{EngineError, Plan, PlanError};
 use benchd_model::environment::HostSnapshot;
 use benchd_model::event::JobEventKind;
+use benchd_model::job::{Failure, FailureCode};
 use benchd_model::policy::TargetPolicy;
 use benchd_model::recording::EndReason;
 use benchd_model::statistics::Arm;
@@ -54,11 +55,11 @@ pub(crate) async fn execute(
     };
 
     let Outcome { state, error, result, recordings, .. } = &outcome;
-    let (state, error) = (*state, error.as_deref());
+    let (state, error) = (*state, error.as_ref());
     let end = End { state, result: result.as_ref(), error };
     match writer.settle(&end, config.keep_trying, shutdown).await {
         Settled::Stored => {
-            tracing::info!(%job, state = state.name(), error, "finished");
+            tracing::info!(%job, state = state.name(), error = error.map(|e| &*e.message), "finished");
             judge::keep(&worker.store, &outcome.noise_floors).await;
             Ok(state)
         }
@@ -79,7 +80,7 @@ pub struct Outcome {
     /// Its final state.
     pub state: JobState,
     /// Why it could not be run.
-    pub error: Option<String>,
+    pub error: Option<Failure>,
     /// What came out.
     pub result: Option<RunResult>,
     /// Everything recorded, by trial.
@@ -97,6 +98,26 @@ enum JobError {
     Plan(#[from] benchd_engine::PlanError),
     #[error("{0}")]
     Trial(#[from] trial::TrialError),
+}
+
+impl JobError {
+    const fn code(&self) -> FailureCode {
+        match self {
+            Self::Resolve(ResolveError::Refused(_) | ResolveError::OverLimit(_)) => {
+                FailureCode::TargetRefused
+            }
+            Self::Resolve(ResolveError::Unresolved { .. }) => FailureCode::TargetUnresolved,
+            // What the worker's own environment says is no fault of the job.
+            Self::Plan(PlanError::Driver(_)) => FailureCode::LoadFailed,
+            Self::Resolve(_)
+            | Self::Plan(_)
+            | Self::Trial(TrialError::Engine(EngineError::Plan(_) | EngineError::Source { .. })) => {
+                FailureCode::InvalidJob
+            }
+            Self::Trial(TrialError::Engine(_)) => FailureCode::LoadFailed,
+            Self::Trial(TrialError::Panicked) => FailureCode::Internal,
+        }
+    }
 }
 
 /// All that an arm needs before its first trial.
@@ -225,7 +246,8 @@ fn state_of(spec: &JobSpec, recordings: &[TrialRecording], told: Option<EndReaso
 
 impl Outcome {
     fn failed(error: &JobError, recordings: Vec<TrialRecording>) -> Self {
-        let (error, noise_floors) = (Some(error.to_string()), Vec::new());
+        let error = Some(Failure { code: error.code(), message: error.to_string() });
+        let noise_floors = Vec::new();
         Self { state: JobState::Failed, error, result: None, recordings, noise_floors }
     }
 }

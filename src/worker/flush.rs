@@ -5,6 +5,7 @@
 use crate::halt::Halt;
 use benchd_model::environment::HostSnapshot;
 use benchd_model::event::JobEventKind;
+use benchd_model::job::Failure;
 use benchd_model::job::Progress;
 use benchd_model::{JobState, Phase, RunResult, Timestamp};
 use benchd_store::{Finish, Lease, Record, Store, StoreError};
@@ -101,7 +102,7 @@ pub(crate) enum Settled {
 pub(crate) struct End<'a> {
     pub state: JobState,
     pub result: Option<&'a RunResult>,
-    pub error: Option<&'a str>,
+    pub error: Option<&'a Failure>,
 }
 
 impl Writer {

@@ -6,6 +6,7 @@ use benchd_model::arms;
 use benchd_model::assemble::{Evidence, assemble};
 use benchd_model::baseline::BaselineFigures;
 use benchd_model::environment::HostSnapshot;
+use benchd_model::job::{Failure, FailureCode};
 use benchd_model::{JobId, JobSpec, JobState, RunResult, Timestamp, TrialRecording};
 use benchd_store::{NoiseFloor, Store};
 use std::sync::Arc;
@@ -65,10 +66,13 @@ impl Found {
             Ok(result) => found.noise_floors(result).await,
             Err(_) => Vec::new(),
         };
-        let broken = "the result could not be assembled, which is a defect of benchd";
+        let broken = || Failure {
+            code: FailureCode::Internal,
+            message: "the result could not be assembled, which is a defect of benchd".to_owned(),
+        };
         let (state, error) = match &result {
             Ok(_) => (found.state, None),
-            Err(_) => (JobState::Failed, Some(broken.to_owned())),
+            Err(_) => (JobState::Failed, Some(broken())),
         };
         let recordings = match Arc::try_unwrap(found) {
             Ok(found) => found.recordings,

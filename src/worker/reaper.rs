@@ -3,6 +3,7 @@
 
 use crate::{Worker, lease, spool};
 use benchd_model::assemble::{Evidence, assemble};
+use benchd_model::job::{Failure, FailureCode};
 use benchd_model::{JobId, JobState, RunResult, Timestamp};
 use benchd_store::{Finish, Lease, RunningLease, StoreError};
 use std::collections::HashMap;
@@ -149,9 +150,11 @@ async fn end(worker: &Worker, abandoned: &RunningLease) -> Result<bool, StoreErr
         // It will not become readable: a job that never ended would keep its
         // target from all others for ever.
         Err(error @ (StoreError::Corrupt { .. } | StoreError::UnknownVersion { .. })) => {
-            let error = format!("its worker died, and no result can be made of the rest: {error}");
-            tracing::warn!(%job, error);
-            let (state, error) = (JobState::Failed, Some(error.as_str()));
+            let message =
+                format!("its worker died, and no result can be made of the rest: {error}");
+            tracing::warn!(%job, message);
+            let error = Failure { code: FailureCode::Internal, message };
+            let (state, error) = (JobState::Failed, Some(&error));
             store.finish(&lease, Finish { state, result: None, error, at }).await?;
         }
         Err(error) => return Err(error),

@@ -132,7 +132,7 @@ fn reachable(
             return Err(wrong(source, reason));
         }
         check_source(source).map_err(|error| {
-            wrong(source, format!("{error}; `ip address` lists the addresses of this host"))
+            wrong(source, format!("{error}; `ip address` lists those of the generator's host"))
         })?;
         reachable.retain(|address| address.is_ipv4() == source.is_ipv4());
         let Some(first) = reachable.first() else {

@@ -2,6 +2,7 @@
 //! only its owner can read. The reaper finds it there and brings it home.
 
 use crate::flush::End;
+use benchd_model::job::Failure;
 use benchd_model::stub_status::StubStatusPoll;
 use benchd_model::{JobId, JobState, RunResult, SecondRecord, Timestamp, TrialEnd, TrialRecording};
 use benchd_store::Record;
@@ -18,7 +19,7 @@ pub(crate) struct Spooled<'a> {
     job_id: JobId,
     written_at: Timestamp,
     pub(crate) state: JobState,
-    pub(crate) error: Option<Cow<'a, str>>,
+    pub(crate) error: Option<Cow<'a, Failure>>,
     pub(crate) result: Option<Cow<'a, RunResult>>,
     recordings: Vec<SpooledRecording<'a>>,
 }
@@ -138,10 +139,11 @@ impl<'a> SpooledRecording<'a> {
 mod tests {
     use super::{read, remove, write};
     use crate::flush::End;
+    use benchd_model::job::{Failure, FailureCode};
     use benchd_model::{JobId, JobState, SecondRecord, TrialEnd, TrialRecording};
     use std::os::unix::fs::PermissionsExt;
 
-    const END: End<'_> = End { state: JobState::Failed, result: None, error: Some("gone") };
+    const END: End<'_> = End { state: JobState::Failed, result: None, error: None };
 
     #[test]
     fn a_spooled_job_holds_all_its_records_and_is_private() {
@@ -182,9 +184,10 @@ mod tests {
             started_us: Some(1),
             ..TrialRecording::default()
         };
-        write(folder.path(), job, &END, &[recording]).unwrap();
+        let error = Failure { code: FailureCode::LoadFailed, message: "gone".to_owned() };
+        write(folder.path(), job, &End { error: Some(&error), ..END }, &[recording]).unwrap();
         let spooled = read(folder.path(), job).unwrap().unwrap();
-        assert_eq!((spooled.state, spooled.error.as_deref()), (JobState::Failed, Some("gone")));
+        assert_eq!((spooled.state, spooled.error.as_deref()), (JobState::Failed, Some(&error)));
         assert_eq!(spooled.records().len(), 4);
         remove(folder.path(), job).unwrap();
         assert!(read(folder.path(), job).unwrap().is_none());

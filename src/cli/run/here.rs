@@ -65,7 +65,7 @@ pub(super) async fn run(
         return Err(unstored(why, created.job, outputs)?);
     }
     let job = store.job(id).await?.context("the job was deleted while it ran")?;
-    let exit = Exit::of_job(job.state, job.verdict);
+    let exit = Exit::of_job(job.state, job.verdict, job.error_code);
     let Some(result) = store.result(id).await? else {
         return Err(no_result(&job));
     };
@@ -82,7 +82,9 @@ fn unstored(why: WorkerError, mut job: Job, outputs: Outputs) -> anyhow::Result<
         return Ok(stop);
     };
     let Outcome { state, error, result, recordings, .. } = *outcome;
-    (job.state, job.error, job.queue_position) = (state, error, None);
+    (job.state, job.queue_position) = (state, None);
+    job.error_code = error.as_ref().map(|error| error.code);
+    job.error = error.map(|error| error.message);
     if let Some(result) = result {
         (job.verdict, job.summary) = (Some(result.verdict), Some(result.summary.clone()));
         deliver(outputs, job, &result, &recordings)?;

@@ -46,7 +46,7 @@ pub(super) async fn run(
     followed?;
     let job = client.job(job.id).await?;
     deliver(&client, &job, outputs).await?;
-    Ok(Exit::of_job(job.state, job.verdict))
+    Ok(Exit::of_job(job.state, job.verdict, job.error_code))
 }
 
 /// Says why nothing happens, when nothing does for a while.

@@ -6,7 +6,7 @@ use crate::exit::{Exit, Stop};
 use benchd_model::FieldError;
 
 /// Which flag sets which field; a field without one is named by its pointer.
-const FLAGS: [(&str, &str); 31] = [
+const FLAGS: [(&str, &str); 32] = [
     ("/load/connections", "-c"),
     ("/load/requests", "-n"),
     ("/load/model", "--rate"),
@@ -24,6 +24,7 @@ const FLAGS: [(&str, &str); 31] = [
     ("/target/stub_status", "--stub-status"),
     ("/target/unix_socket", "--unix-socket"),
     ("/target/resolve", "--resolve"),
+    ("/target/insecure", "--insecure"),
     ("/target/tls/ca", "--ca-file"),
     ("/target/tls/min_version", "--tls-min"),
     ("/target/tls/resumption", "--tls-resumption"),

@@ -46,6 +46,7 @@ impl Sample {
             verdict: Some(result.verdict),
             summary: Some(result.summary.clone()),
             error: None,
+            error_code: None,
             created_at: Timestamp::from_micros(STARTED_US),
             started_at: None,
             finished_at: None,

@@ -4,6 +4,7 @@ use crate::app::{TestApp, at};
 use benchd_model::assemble::{Evidence, assemble};
 use benchd_model::environment::HostSnapshot;
 use benchd_model::event::JobEventKind;
+use benchd_model::job::{Failure, FailureCode};
 use benchd_model::stub_status::{PollMoment, StubStatus, StubStatusPoll};
 use benchd_model::{
     JobId, JobState, Outcome, Phase, RunResult, SecondRecord, Tally, Timestamp, TrialEnd, timeline,
@@ -98,7 +99,9 @@ impl TestApp {
     /// The job cannot be run.
     pub(crate) async fn fail(&self, id: JobId, why: &str) {
         let lease = self.claim(id).await;
-        let finish = Finish { state: JobState::Failed, result: None, error: Some(why), at: at(1) };
+        let error = Failure { code: FailureCode::InvalidJob, message: why.to_owned() };
+        let finish =
+            Finish { state: JobState::Failed, result: None, error: Some(&error), at: at(1) };
         self.store.finish(&lease, finish).await.unwrap();
     }
 }

@@ -4,6 +4,7 @@ use crate::backends::{Backend, runtime};
 use crate::samples::{LEASE, at, end, job_on, pair, poll, result, second_record};
 use benchd_model::event::JobEventKind;
 use benchd_model::job::Progress;
+use benchd_model::job::{Failure, FailureCode};
 use benchd_model::{JobId, JobState, Phase};
 use benchd_store::{
     Cursor, Finish, Idempotency, JobFilter, Lease, Record, Store, StoreError, Variable,
@@ -135,7 +136,8 @@ impl Side {
             Operation::Finish { state, with_result, .. } => {
                 let result = result(lease);
                 let result = with_result.then_some(&result);
-                let finish = Finish { state: *state, result, error: Some("e"), at: now };
+                let error = Failure { code: FailureCode::InvalidJob, message: "e".to_owned() };
+                let finish = Finish { state: *state, result, error: Some(&error), at: now };
                 shown(store.finish(lease, finish).await)
             }
             _ => unreachable!("only a worker's operations come here"),

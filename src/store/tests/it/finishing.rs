@@ -2,6 +2,7 @@
 
 use crate::backends::{Backend, on_both};
 use crate::samples::{at, claim, queue, result, running, state};
+use benchd_model::job::{Failure, FailureCode};
 use benchd_model::{JobState, Verdict};
 use benchd_store::{Finish, Lease, Store, StoreError};
 
@@ -53,11 +54,15 @@ async fn finishing_again_after_a_lost_answer_is_fine(_: Backend, store: Store) {
 
 async fn a_job_that_could_not_be_run_says_why(_: Backend, store: Store) {
     let lease = running(&store, "a").await;
-    let error = Some("the name\0 does not resolve");
-    let finish = Finish { state: JobState::Failed, error, ..completed(9) };
+    let error = Failure {
+        code: FailureCode::InvalidJob,
+        message: "the name\0 does not resolve".to_owned(),
+    };
+    let finish = Finish { state: JobState::Failed, error: Some(&error), ..completed(9) };
     store.finish(&lease, finish).await.unwrap();
     let job = store.job(lease.job).await.unwrap().unwrap();
     assert_eq!((job.state, job.verdict, job.summary), (JobState::Failed, None, None));
+    assert_eq!(job.error_code, Some(FailureCode::InvalidJob));
     assert_eq!(job.error.as_deref(), Some("the name\u{fffd} does not resolve"));
     assert_eq!(store.result(lease.job).await.unwrap(), None);
 }

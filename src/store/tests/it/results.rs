@@ -2,6 +2,7 @@
 
 use crate::backends::{Backend, on_both};
 use crate::samples::{LEASE, at, create, finish, new_job, pair, queue, result, running, spec};
+use benchd_model::job::{Failure, FailureCode};
 use benchd_model::{Job, JobId, JobState, RunResult};
 use benchd_store::{Finish, JobFilter, Lease, Store, Variable};
 
@@ -37,7 +38,8 @@ async fn results_are_the_newest_ones_in_ascending_order(_: Backend, store: Store
     ended.sort_unstable();
     queue(&store, "b").await;
     let unmeasured = running(&store, "c").await;
-    let failed = Finish { state: JobState::Failed, result: None, error: Some("no"), at: at(99) };
+    let error = Failure { code: FailureCode::InvalidJob, message: "no".to_owned() };
+    let failed = Finish { state: JobState::Failed, result: None, error: Some(&error), at: at(99) };
     store.finish(&unmeasured, failed).await.unwrap();
 
     let all: Vec<JobId> = ended.iter().map(|(_, id)| *id).collect();

@@ -3,6 +3,7 @@
 use crate::support::gate::Gate;
 use crate::support::{Bench, closed_url, nginx, nginx_spec, recorded_ok, spec};
 use benchd_model::event::JobEventKind;
+use benchd_model::job::FailureCode;
 use benchd_model::stub_status::PollMoment;
 use benchd_model::{JobState, Phase, Verdict, timeline};
 use benchd_probe::StubStatusPoller;
@@ -240,7 +241,9 @@ async fn a_refused_status_page_fails_the_job_before_any_load() {
     let (mut witness, before) = Witness::requests_before(&nginx).await;
     assert_eq!(bench.run(job).await.unwrap(), JobState::Failed);
     assert_eq!(witness.counted().await - before, 1, "only the witness asked");
-    assert!(bench.job(job).await.error.unwrap().contains("192.0.2.1"));
+    let failed = bench.job(job).await;
+    assert!(failed.error.unwrap().contains("192.0.2.1"));
+    assert_eq!(failed.error_code, Some(FailureCode::InvalidJob));
 }
 
 #[tokio::test]
@@ -250,6 +253,8 @@ async fn a_name_without_address_fails_the_job() {
     spec.target.url = "http://nobody.invalid/".to_owned();
     let job = bench.post(&spec).await;
     assert_eq!(bench.run(job).await.unwrap(), JobState::Failed);
-    assert!(bench.job(job).await.error.unwrap().contains("nobody.invalid cannot be resolved"));
+    let failed = bench.job(job).await;
+    assert!(failed.error.unwrap().contains("nobody.invalid cannot be resolved"));
+    assert_eq!(failed.error_code, Some(FailureCode::TargetUnresolved));
     assert_eq!(bench.store.result(job.to_owned()).await.unwrap(), None);
 }
