@@ -61,10 +61,15 @@ const KNOWN: &[(&str, IsIt)] = &[
 const CODING: &[u8] = b"transfer-encoding";
 
 impl Difference<'_> {
-    /// What follows `start` in each line that starts so.
+    /// What follows `start` in each line that starts so, with the lines folded
+    /// behind it.
     fn lines<'b>(&'b self, start: &'b [u8]) -> impl Iterator<Item = &'b [u8]> {
-        let lines = self.wire.split(|byte| *byte == b'\n');
-        lines.filter_map(move |line| line.strip_prefix(start))
+        let begins = |at: &usize| *at == 0 || self.wire[at - 1] == b'\n';
+        let begins = (0..self.wire.len()).filter(begins);
+        begins.filter_map(move |at| self.wire[at..].strip_prefix(start)).map(|rest| {
+            let ends = |two: &[u8]| two[0] == b'\n' && !matches!(two[1], b' ' | b'\t');
+            &rest[..rest.windows(2).position(ends).unwrap_or(rest.len())]
+        })
     }
 
     /// True when a message has an empty line in front that ends no other.

@@ -161,3 +161,12 @@ proptest! {
         prop_assert_eq!(disagreement, None);
     }
 }
+
+/// What the fuzzer found.
+#[test]
+fn an_octet_in_a_folded_list_is_a_known_difference() {
+    let wire = b"HTTP/1.1 600 X\r\nTransfer-Encoding: x\n y: \xffgzip, Chunked\r\n\r\n5\r\n+\r\n";
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let request = Request { method: "POST", http10: true };
+    assert_eq!(runtime.block_on(disagreement(request, &[wire])), None);
+}
