@@ -243,6 +243,19 @@ async fn a_refused_status_page_fails_the_job_before_any_load() {
     assert_eq!(witness.counted().await - before, 1, "only the witness asked");
     let failed = bench.job(job).await;
     assert!(failed.error.unwrap().contains("192.0.2.1"));
+    assert_eq!(failed.error_code, Some(FailureCode::TargetRefused));
+}
+
+#[tokio::test]
+async fn a_source_address_of_another_host_is_the_job_s_fault() {
+    let bench = Bench::new().await;
+    let mut spec = spec("http://127.0.0.1/", json!({"requests": 1}));
+    // TEST-NET-1 (RFC 5737) is nobody's.
+    spec.load.source_addresses = vec!["192.0.2.1".parse().unwrap()];
+    let job = bench.post(&spec).await;
+    assert_eq!(bench.run(job).await.unwrap(), JobState::Failed);
+    let failed = bench.job(job).await;
+    assert!(failed.error.unwrap().contains("192.0.2.1 cannot be used"));
     assert_eq!(failed.error_code, Some(FailureCode::InvalidJob));
 }
 
