@@ -1,4 +1,5 @@
 use super::{Evidence, assemble, total};
+use crate::baseline::BaselineFigures;
 use crate::environment::HostSnapshot;
 use crate::recording::{EndReason, SecondRecord, TrialEnd};
 use crate::spec::LoadSpec;
@@ -88,17 +89,28 @@ pub(crate) fn judge_on(
     recordings: &[TrialRecording],
     state: JobState,
 ) -> crate::RunResult {
-    let job_id = JobId::new();
-    assemble(&Evidence {
-        job_id,
+    assemble(&Evidence { state, host, ..evidence(spec, recordings) })
+}
+
+pub(crate) fn judge_against(
+    spec: &JobSpec,
+    recordings: &[TrialRecording],
+    baseline: Option<&BaselineFigures>,
+) -> crate::RunResult {
+    assemble(&Evidence { baseline, ..evidence(spec, recordings) })
+}
+
+fn evidence<'a>(spec: &'a JobSpec, recordings: &'a [TrialRecording]) -> Evidence<'a> {
+    Evidence {
+        job_id: JobId::new(),
         spec,
-        state,
+        state: JobState::Completed,
         recordings,
-        host,
+        host: HostSnapshot::default(),
         same_host: true,
         noise_floor_pct: None,
         baseline: None,
-    })
+    }
 }
 
 #[test]
@@ -246,7 +258,11 @@ fn a_status_page_that_counted_too_little_or_restarted_is_invalid() {
         ])],
     );
     assert_eq!(restarted.verdict, Verdict::Invalid);
-    assert!(restarted.summary.contains("restarted 1 times"), "{}", restarted.summary);
+    assert!(
+        restarted.summary.contains("restarted during the run: its counters fell"),
+        "{}",
+        restarted.summary
+    );
 }
 
 fn failed_poll(moment: PollMoment, offset_us: i64) -> StubStatusPoll {

@@ -196,20 +196,4 @@ pub fn six_digits(value: f64) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::six_digits;
-
-    #[test]
-    fn what_was_observed_is_shown_in_six_digits() {
-        for (value, shown) in [
-            (2.0 / 17.0, 0.117_647),
-            (1_234_567.8, 1_234_570.0),
-            (-12.345_678_9, -12.3457),
-            (0.0, 0.0),
-            (5e-324, 5e-324),
-            (f64::INFINITY, f64::INFINITY),
-        ] {
-            assert_eq!(six_digits(value), shown);
-        }
-    }
-}
+mod tests;

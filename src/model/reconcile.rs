@@ -40,6 +40,12 @@ pub(crate) fn stub_status(recordings: &[TrialRecording]) -> Option<StubStatusRes
     (total.polls > 0).then_some(total)
 }
 
+/// How often nginx closed the connection of our polls while they were made.
+pub(crate) fn reconnects<'a>(recordings: impl Iterator<Item = &'a TrialRecording>) -> usize {
+    let polls = recordings.flat_map(|recording| &recording.polls);
+    polls.filter(|poll| poll.connected && poll.moment != PollMoment::Before).count()
+}
+
 /// The `Server` header of the status page.
 pub(crate) fn software(recordings: &[TrialRecording]) -> Option<String> {
     recordings.iter().flat_map(|r| &r.polls).find_map(|poll| poll.software.clone())
@@ -122,6 +128,7 @@ fn spans_the_load(generators: &[&TrialRecording]) -> bool {
 const FOREIGN_ALWAYS_TOLERATED: u64 = 2;
 
 /// What the comparison came to.
+#[derive(Default)]
 pub(crate) struct Reconciliation {
     /// `None` when there is nothing to compare with.
     pub(crate) reconciled: Option<bool>,
@@ -129,18 +136,19 @@ pub(crate) struct Reconciliation {
     foreign: u64,
     requests: u64,
     restarts: u32,
+    reconnected: bool,
 }
 
 /// Compares the counts of a result, made from the generators of its `trials`.
 pub(crate) fn check(result: &RunResult, trials: &[Vec<&TrialRecording>]) -> Reconciliation {
-    let mut found =
-        Reconciliation { reconciled: None, missing: 0, foreign: 0, requests: 0, restarts: 0 };
+    let mut found = Reconciliation::default();
     let Some(status) = &result.server.stub_status else {
         return found;
     };
     let Some(requests) = status.requests else { return found };
     (found.foreign, found.requests) = (status.foreign_requests.unwrap_or(0), requests);
     found.restarts = status.restarts;
+    found.reconnected = reconnects(trials.iter().flatten().copied()) > 0;
     let ended = trials.iter().flatten().all(|recording| recording.end.is_some());
     let comparable = ended && trials.iter().all(|generators| spans_the_load(generators));
     if comparable {
@@ -158,7 +166,14 @@ impl Reconciliation {
     pub(crate) fn reasons(&self, tolerated: f64) -> Vec<String> {
         let mut reasons = Vec::new();
         if self.restarts > 0 {
-            reasons.push(format!("nginx was restarted {} times during the run", self.restarts));
+            let times = if self.restarts == 1 { "" } else { " more than once" };
+            reasons.push(format!("nginx was restarted{times} during the run: its counters fell"));
+        } else if self.missing > 0 && self.reconnected {
+            reasons.push(format!(
+                "nginx was restarted during the run, or something between answers for it: it counted {} \
+                 requests fewer than were answered, and closed the connection of the polls",
+                self.missing
+            ));
         } else if self.missing > 0 {
             reasons.push(format!(
                 "nginx counted {} requests fewer than were answered: the status page belongs to another \

@@ -53,7 +53,13 @@ pub(crate) fn validity(
         .max_by(|a, b| generator_share(a).total_cmp(&generator_share(b)));
     reasons.extend(spoiled.map(|limits| reason(limits, evidence, result)));
     let rate = RateKept::of(tally);
-    reasons.extend(rate.and_then(|rate| rate.reason(result, spoiled.is_some())));
+    // What still waited when a criterion ended the run was not missed.
+    let waited = tally.due.saturating_sub(tally.begun);
+    let cut_short = result.ended == EndReason::Aborted
+        && tally.counts.dropped == 0
+        && waited <= tally.counts.aborted;
+    let missed = rate.filter(|_| !cut_short);
+    reasons.extend(missed.and_then(|rate| rate.reason(result, spoiled.is_some())));
     let reconciled = reconcile::check(result, trials);
     reasons.extend(reconciled.reasons(FOREIGN_TOLERATED));
     let limited_by = if spoiled.is_some() || tally.counts.local > 0 {

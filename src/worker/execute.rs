@@ -9,6 +9,7 @@ use crate::sampler::Sampler;
 use crate::trial::{TrialError, Trials};
 use crate::{Worker, WorkerError, judge, spool, trial};
 use benchd_engine::{EngineError, Plan, PlanError};
+use benchd_model::criteria::Watch;
 use benchd_model::environment::HostSnapshot;
 use benchd_model::event::JobEventKind;
 use benchd_model::job::{Failure, FailureCode};
@@ -143,7 +144,7 @@ async fn measure(
     journal: Journal,
 ) -> Outcome {
     let host = benchd_probe::host_snapshot();
-    let mut meter = Meter::new(spec.trials);
+    let mut meter = Meter::new(spec.trials, Watch::new(&spec));
     let policy = &worker.config.policy;
     let measured = run_trials(job, &spec, &host, policy, halt, &journal, &mut meter).await;
     let Measured { recordings, error, same_host } = measured;
@@ -230,7 +231,7 @@ async fn sampler_for(page: &str, policy: &TargetPolicy) -> Result<Sampler, Resol
 }
 
 /// A job whose every trial came to its end is completed, also when it was told
-/// to stop an instant later.
+/// to stop an instant later; so is one that its own criterion ended.
 fn state_of(spec: &JobSpec, recordings: &[TrialRecording], told: Option<EndReason>) -> JobState {
     let completed = |recording: &&TrialRecording| {
         recording.end.as_ref().is_some_and(|end| end.reason == EndReason::Completed)
@@ -239,6 +240,7 @@ fn state_of(spec: &JobSpec, recordings: &[TrialRecording], told: Option<EndReaso
         return JobState::Completed;
     }
     match told {
+        Some(EndReason::Aborted) => JobState::Completed,
         Some(EndReason::Cancelled) => JobState::Cancelled,
         _ => JobState::Interrupted,
     }

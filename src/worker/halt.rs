@@ -1,5 +1,6 @@
 //! How a running job is told to stop: by its user, by the worker's shutdown,
-//! or because its lease is lost. The first reason stands.
+//! because its lease is lost, or because a criterion is beyond rescue. The
+//! first reason stands.
 
 use benchd_engine::Stop;
 use benchd_model::recording::EndReason;
@@ -26,6 +27,11 @@ impl Halt {
     pub(crate) fn interrupt(&self) {
         self.stop.interrupt();
         self.halted.cancel();
+    }
+
+    /// A criterion of the job is beyond rescue.
+    pub(crate) fn abort(&self) {
+        self.stop.abort();
     }
 
     /// Another worker has the job now: stop, and write nothing more.
@@ -83,6 +89,14 @@ mod tests {
         halt.interrupt();
         assert_eq!(halt.requested(), Some(EndReason::Cancelled));
         assert!(!halt.is_lost());
+    }
+
+    #[test]
+    fn an_aborted_job_is_not_cancelled_afterwards() {
+        let halt = Halt::default();
+        halt.abort();
+        halt.cancel();
+        assert_eq!(halt.requested(), Some(EndReason::Aborted));
     }
 
     #[test]

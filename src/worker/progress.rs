@@ -1,8 +1,10 @@
-//! How far a job is, from its seconds. Pure.
+//! How far a job is, and whether it can still come to something, from its
+//! seconds. Pure.
 
-use benchd_model::SecondRecord;
+use benchd_model::criteria::Watch;
 use benchd_model::job::Progress;
 use benchd_model::spec::LoadSpec;
+use benchd_model::{SecondRecord, TrialRecording};
 
 /// A shorter stretch gives no rate worth showing.
 const SHORTEST_RATE_US: u64 = 250_000;
@@ -13,12 +15,14 @@ pub(crate) struct Meter {
     requests: Option<u64>,
     duration_s: Option<f64>,
     progress: Progress,
+    watch: Option<Watch>,
 }
 
 impl Meter {
-    /// At the start of a job of `trials` trials.
-    pub(crate) fn new(trials: u32) -> Self {
+    /// At the start of a job of `trials` trials, which `watch` may end early.
+    pub(crate) fn new(trials: u32, watch: Option<Watch>) -> Self {
         Self {
+            watch,
             requests: None,
             duration_s: None,
             progress: Progress { trial: 1, trials, ..Progress::default() },
@@ -51,6 +55,12 @@ impl Meter {
         }
         let ratio = self.ratio_in(self.progress.trial, self.share());
         self.progress.ratio = ratio.max(self.progress.ratio);
+    }
+
+    /// Why the job cannot come to anything any more, if so, after the newest
+    /// second of the trial under way.
+    pub(crate) fn beyond_rescue(&mut self, recording: &TrialRecording) -> Option<String> {
+        self.watch.as_mut()?.second(recording)
     }
 
     /// The trial under way is over.
@@ -86,7 +96,7 @@ mod tests {
     }
 
     fn begun(load: &LoadSpec, trials: u32) -> Meter {
-        let mut meter = Meter::new(trials);
+        let mut meter = Meter::new(trials, None);
         meter.start_trial(1, load);
         meter
     }

@@ -7,6 +7,7 @@ use crate::progress::Meter;
 use crate::sampler::{Sampler, Window};
 use benchd_engine::{EngineError, Plan, Progress, Run};
 use benchd_model::event::JobEventKind;
+use benchd_model::recording::EndReason;
 use benchd_model::spec::LoadSpec;
 use benchd_model::stub_status::StubStatusPoll;
 use benchd_model::{KernelCounts, Phase, SecondRecord, TrialEnd, TrialRecording, timeline};
@@ -51,7 +52,7 @@ pub(crate) async fn run(
     meter: &mut Meter,
 ) -> Result<TrialRecording, TrialError> {
     meter.start_trial(index + 1, &trials.load);
-    let mut scribe = Scribe::new(trials, index, sampler.is_some(), journal, meter);
+    let mut scribe = Scribe::new(trials, index, sampler.is_some(), halt, journal, meter);
     scribe.phase(Phase::Preparing);
     if let Some(sampler) = sampler.as_deref_mut() {
         sampler.before().await;
@@ -113,6 +114,9 @@ struct Scribe<'a> {
     /// How many of the recorded seconds were told as events.
     told: usize,
     phase: Option<Phase>,
+    halt: &'a Halt,
+    /// Why the trial was aborted, if it was.
+    aborted: Option<String>,
     journal: &'a Journal,
     meter: &'a mut Meter,
 }
@@ -122,6 +126,7 @@ impl<'a> Scribe<'a> {
         trials: &'a Trials,
         index: u32,
         watched: bool,
+        halt: &'a Halt,
         journal: &'a Journal,
         meter: &'a mut Meter,
     ) -> Self {
@@ -136,6 +141,8 @@ impl<'a> Scribe<'a> {
             watched,
             told: 0,
             phase: None,
+            halt,
+            aborted: None,
             journal,
             meter,
         }
@@ -199,6 +206,12 @@ impl<'a> Scribe<'a> {
         });
         self.journal.status(self.phase, self.meter.progress());
         self.recording.seconds.push(second);
+        if let Some(why) = self.meter.beyond_rescue(&self.recording)
+            && self.aborted.is_none()
+        {
+            self.halt.abort();
+            self.aborted = Some(why);
+        }
         // The poll that belongs to this second is due now; its row waits for it.
         let newest = self.recording.seconds.len() - 1;
         self.tell(if self.watched { newest } else { newest + 1 });
@@ -239,6 +252,13 @@ impl<'a> Scribe<'a> {
 
     fn end(mut self, mut end: TrialEnd) -> TrialRecording {
         end.kernel_before = self.kernel_before;
+        // The engine may have been done an instant before it was told.
+        if let Some(why) = self.aborted.take()
+            && self.halt.requested() == Some(EndReason::Aborted)
+        {
+            end.reason = EndReason::Aborted;
+            end.notes.push(why);
+        }
         self.tell(self.recording.seconds.len());
         self.meter.end_trial();
         self.journal.record(Record::TrialEnd {

@@ -2,6 +2,7 @@
 
 use super::{Evidence, Trials};
 use crate::overtime;
+use crate::reconcile;
 use crate::recording::Connections;
 use crate::result::{RunResult, StubStatusResult};
 use crate::spec::LoadModel;
@@ -60,6 +61,7 @@ pub(super) fn notes(
         if let Some(foreign) = status.foreign_requests.filter(|foreign| *foreign > 0) {
             notes.push(format!("nginx served {foreign} requests that are not ours"));
         }
+        notes.extend(reloaded(evidence.recordings, status));
         notes.extend(polls_failed(evidence.recordings, status));
     }
     notes.extend(overtime::remark(&evidence.spec.load, result));
@@ -72,6 +74,16 @@ pub(super) fn notes(
         }
     }
     notes
+}
+
+/// A reload keeps the counters and closes the connections of the old workers.
+fn reloaded(recordings: &[TrialRecording], status: &StubStatusResult) -> Option<String> {
+    let times = reconcile::reconnects(recordings.iter());
+    (times > 0 && status.restarts == 0).then(|| {
+        "nginx closed the connection of the polls while its counters went on: it was reloaded, or \
+         ended the connection by keepalive_requests or keepalive_timeout"
+            .to_owned()
+    })
 }
 
 fn polls_failed(recordings: &[TrialRecording], status: &StubStatusResult) -> Option<String> {
