@@ -20,15 +20,22 @@ fn table(metrics: &[Metric]) -> String {
     let width = |text: fn(&Metric) -> &str| metrics.iter().map(|m| text(m).len()).max();
     let name = width(|metric| &metric.name).unwrap_or(0);
     let unit = width(|metric| &metric.unit).unwrap_or(0).max("unit".len());
-    let mut text = format!("{:name$}  {:unit$}  better   meaning\n", "metric", "unit");
+    let mut text = format!("{:name$}  {:unit$}  better   samples  meaning\n", "metric", "unit");
     for metric in metrics {
         let better = match metric.better {
             Better::Lower => "lower",
             Better::Higher => "higher",
             Better::Neither => "neither",
         };
+        let samples = metric.min_samples.map_or_else(|| "N".to_owned(), |n| n.to_string());
         let (called, of, meaning) = (&metric.name, &metric.unit, &metric.meaning);
-        text.push_str(&format!("{called:name$}  {of:unit$}  {better:7}  {meaning}\n"));
+        text.push_str(&format!(
+            "{called:name$}  {of:unit$}  {better:7}  {samples:>7}  {meaning}\n"
+        ));
     }
+    text.push_str(
+        "\nWith fewer samples a criterion has no data, and does not pass. pN is any percentile and takes\n\
+         1000 / min(N, 100 - N) samples: p50 20, p90 100, p99 1000, p99.9 10000.\n",
+    );
     text
 }

@@ -76,9 +76,16 @@ pub struct JobSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = json!(null))]
     pub compare: Option<CompareSpec>,
-    /// Conditions on metrics, such as `latency_p99_ms < 500`.
+    /// Conditions on metrics: `[warn:|abort:] METRIC OP NUMBER[unit] [for DURATION]`,
+    /// such as `latency_p99_ms < 500`, with `<`, `<=`, `>`, `>=` or `==`, or
+    /// `[warn:] METRIC within N% of baseline [NAME]`. Units: `us ms s` on times, `%` on
+    /// ratios, `k M` on counts and rates, `B kB MB GB KiB MiB GiB` on bytes. With
+    /// `for 10s` the condition must hold over every 10 whole seconds in a row, of each
+    /// trial. `warn:` is told and changes no verdict; `abort:` ends the run when nothing
+    /// that may follow could make the condition hold. `error_ratio < 0.01` stands beside
+    /// them unless one limits `error_ratio` itself.
     #[serde(default)]
-    #[schema(example = json!(["latency_p99_ms < 500", "error_ratio < 0.1%"]))]
+    #[schema(example = json!(["latency_p99_ms < 500", "error_ratio < 0.1%", "warn: rps > 15k for 10s", "rps within 5% of baseline"]))]
     pub criteria: Vec<String>,
     /// What the gate answers when no criterion can be decided.
     #[serde(default)]

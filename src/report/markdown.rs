@@ -38,6 +38,7 @@ fn write(out: &mut String, report: &Report<'_>) -> fmt::Result {
     }
     write_criteria(out, result)?;
     write_figures(out, report)?;
+    write_spread(out, result)?;
     let mut remarks: Vec<String> =
         result.failure_reasons.iter().map(|(why, n)| format!("{} × {why}", count(*n))).collect();
     remarks.extend_from_slice(&result.notes);
@@ -187,6 +188,21 @@ fn write_figures(out: &mut String, report: &Report<'_>) -> fmt::Result {
     }
     writeln!(out, "| figure | value |\n|---|---|")?;
     rows.iter().try_for_each(|(name, value)| writeln!(out, "| {name} | {value} |"))?;
+    writeln!(out)
+}
+
+fn write_spread(out: &mut String, result: &RunResult) -> fmt::Result {
+    if result.spread.is_empty() {
+        return Ok(());
+    }
+    let head = "| over the trials | median | min | max | variation | trials |";
+    writeln!(out, "{head}\n|---|---:|---:|---:|---:|---:|")?;
+    for (metric, spread) in &result.spread {
+        let [median, min, max] =
+            [spread.median, spread.min, spread.max].map(|value| observed(Some(value)));
+        let (variation, n) = (percent(spread.cv), spread.n);
+        writeln!(out, "| {} | {median} | {min} | {max} | {variation} | {n} |", code(metric))?;
+    }
     writeln!(out)
 }
 

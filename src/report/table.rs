@@ -309,19 +309,20 @@ fn write_trials(page: &mut Page, result: &RunResult) {
         ];
         page.row(&trial.trial.to_string(), &figures);
     }
-    let rates = || result.trials.iter().map(|trial| trial.goodput_rps);
-    let (low, high) = (rates().fold(f64::MAX, f64::min), rates().fold(0.0, f64::max));
-    let mean = rates().sum::<f64>() / result.trials.len() as f64;
-    let spread = (mean > 0.0).then(|| (high - low) / mean);
-    page.field(
-        "spread",
-        &format!(
-            "{} to {} good responses/s, {} of the mean",
-            rate(low),
-            rate(high),
-            percent(spread)
-        ),
-    );
+    if !result.spread.is_empty() {
+        page.heading("Spread over the trials");
+        page.wide_row("", &["median", "min", "max", "variation", "trials"].map(String::from));
+    }
+    for (metric, spread) in &result.spread {
+        let figures = [
+            observed(Some(spread.median)),
+            observed(Some(spread.min)),
+            observed(Some(spread.max)),
+            percent(spread.cv),
+            count(spread.n.into()),
+        ];
+        page.wide_row(metric, &figures);
+    }
 }
 
 /// The verdict as a heading.

@@ -7,6 +7,7 @@ use benchd_model::Verdict;
 const WIDTH: usize = 80;
 const LABEL: usize = 14;
 const ROW_LABEL: usize = 8;
+const WIDE_LABEL: usize = 15;
 const GREEN: &str = "32";
 const RED: &str = "31";
 const YELLOW: &str = "33";
@@ -59,8 +60,17 @@ impl Page {
 
     /// Right-aligned cells that share the width evenly.
     pub(super) fn row(&mut self, label: &str, cells: &[String]) {
-        let width = ((WIDTH - ROW_LABEL) / cells.len().max(1)).min(12);
-        self.text.push_str(&format!("{label:>ROW_LABEL$}"));
+        self.cells(&format!("{label:>ROW_LABEL$}"), cells);
+    }
+
+    /// The same behind the name of a metric.
+    pub(super) fn wide_row(&mut self, label: &str, cells: &[String]) {
+        self.cells(&format!("  {label:<WIDE_LABEL$}"), cells);
+    }
+
+    fn cells(&mut self, label: &str, cells: &[String]) {
+        let width = ((WIDTH - label.len()) / cells.len().max(1)).min(12);
+        self.text.push_str(label);
         cells.iter().for_each(|cell| self.text.push_str(&format!("{cell:>width$}")));
         self.text.push('\n');
     }

@@ -5,8 +5,9 @@ use benchd_model::metrics::{self, Metric};
 
 /// List the metrics
 ///
-/// Every metric that criteria may speak of, with unit, direction and meaning.
-/// A job with a criterion on any other name is refused.
+/// Every metric that criteria may speak of, with unit, direction, meaning, and how
+/// many samples it takes: with fewer, a criterion on it has no data and does not
+/// pass. A job with a criterion on any other name is refused.
 #[utoipa::path(
     get,
     path = "/metrics-catalogue",

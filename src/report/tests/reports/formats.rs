@@ -172,7 +172,7 @@ fn the_table_shows_failures_only_when_there_are_some() {
     assert!(bad.contains("  failures    7 reset\n"), "{bad}");
     assert!(bad.contains("7 × reset: the server closed"), "{bad}");
     assert!(bad.contains("200 × 60, 503 × 1"), "{bad}");
-    assert!(bad.contains("Trials\n") && bad.contains("  spread  "), "{bad}");
+    assert!(bad.contains("Trials\n") && bad.contains("Spread over the trials\n"), "{bad}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! holds in its hand.
 #![expect(clippy::unwrap_used, reason = "test code; clippy only knows the test functions as such")]
 
+mod aborts;
 mod ends;
 mod queue;
 mod runs;
