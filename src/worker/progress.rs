@@ -15,14 +15,14 @@ pub(crate) struct Meter {
     requests: Option<u64>,
     duration_s: Option<f64>,
     progress: Progress,
-    watch: Option<Watch>,
+    watch: Option<Box<Watch>>,
 }
 
 impl Meter {
     /// At the start of a job of `trials` trials, which `watch` may end early.
     pub(crate) fn new(trials: u32, watch: Option<Watch>) -> Self {
         Self {
-            watch,
+            watch: watch.map(Box::new),
             requests: None,
             duration_s: None,
             progress: Progress { trial: 1, trials, ..Progress::default() },
