@@ -4,7 +4,7 @@
 mod notes;
 
 use crate::arms::{self, Ask};
-use crate::baseline::BaselineFigures;
+use crate::baseline::{BaselineLookup, BaselineUsed};
 use crate::conclusion;
 use crate::criteria::{Grounds, TrialSeconds};
 use crate::environment::{Environment, HostSnapshot};
@@ -43,9 +43,9 @@ pub struct Evidence<'a> {
     /// What A against A showed for the compared metric, this target and
     /// [`environment`], in percent.
     pub noise_floor_pct: Option<f64>,
-    /// The baseline that the criteria name, when there is one for this
-    /// environment.
-    pub baseline: Option<&'a BaselineFigures>,
+    /// The baseline that the criteria name, when the project and scenario have one:
+    /// that of this [`environment`], else that of another one.
+    pub baseline: Option<&'a BaselineLookup>,
 }
 
 /// Makes the result. That of a job that compares is its candidate's, with the
@@ -75,6 +75,7 @@ fn alone(evidence: &Evidence<'_>) -> RunResult {
     let mut result = figures(evidence, &trials, &tally);
     result.validity = validity(evidence, &trials, &result, &tally);
     result.notes = notes(evidence, &trials, &result);
+    result.baseline = baseline_used(evidence, &result);
     let grounds = Grounds {
         figures: Figures { result: &result, tally: &tally },
         trials: trials.iter().map(|trial| TrialSeconds::of(trial, &spec.load)).collect(),
@@ -84,6 +85,16 @@ fn alone(evidence: &Evidence<'_>) -> RunResult {
     result.verdict = conclusion::verdict(&result);
     result.summary = conclusion::summary(&result, &tally);
     result
+}
+
+/// The baseline, if it is one of this environment.
+fn baseline_used(evidence: &Evidence<'_>, result: &RunResult) -> Option<BaselineUsed> {
+    let baseline = evidence.baseline?.as_ref().ok()?;
+    (baseline.environment == result.environment.fingerprint).then(|| BaselineUsed {
+        name: baseline.name.clone(),
+        job_id: baseline.job_id,
+        environment: baseline.environment.clone(),
+    })
 }
 
 /// All trials in one tally.
@@ -156,6 +167,7 @@ pub(crate) fn of_tally(tally: &Tally) -> RunResult {
         summary: String::new(),
         validity: Validity::default(),
         criteria: Vec::new(),
+        baseline: None,
         comparison: None,
         load: LoadResult::default(),
         counts: tally.counts,

@@ -1,6 +1,7 @@
 //! The fingerprint of where a figure was measured.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
 
@@ -61,9 +62,52 @@ impl Environment {
     /// Builds the environment and its fingerprint.
     #[must_use]
     pub fn new(generator: HostSnapshot, target_software: Option<String>, same_host: bool) -> Self {
-        let identity = serde_json::json!([generator, target_software, same_host]);
+        let identity = json!([generator, target_software, same_host]);
         let digest = Sha256::digest(identity.to_string().as_bytes());
         let fingerprint = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
         Self { fingerprint, same_host, generator, target_software }
+    }
+
+    /// What makes it another environment than `other`: field by field, what stands
+    /// here and what stands there. Empty when nothing is unlike.
+    #[must_use]
+    pub fn unlike(&self, other: &Self) -> Vec<String> {
+        let fields = |environment: &Self| {
+            let mut fields = match json!(environment.generator) {
+                Value::Object(fields) => fields,
+                _ => Map::new(),
+            };
+            fields.insert("target_software".to_owned(), json!(environment.target_software));
+            fields.insert("same_host".to_owned(), json!(environment.same_host));
+            fields
+        };
+        let there = fields(other);
+        let unlike = fields(self).into_iter().filter(|(name, here)| there.get(name) != Some(here));
+        unlike.map(|(name, here)| format!("{name} {here} and not {}", there[&name])).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Environment, HostSnapshot};
+
+    #[test]
+    fn what_is_unlike_is_told_field_by_field() {
+        let host = |cores, kernel: &str| HostSnapshot {
+            cores,
+            kernel: kernel.to_owned(),
+            ..HostSnapshot::default()
+        };
+        let environment = |cores, kernel: &str, software: &str| {
+            Environment::new(host(cores, kernel), Some(software.to_owned()), true)
+        };
+        let here = environment(2, "6.1", "nginx/1.22.1");
+        let there = environment(4, "6.1", "nginx/1.26.3");
+        assert_ne!(here.fingerprint, there.fingerprint);
+        assert_eq!(
+            here.unlike(&there),
+            ["cores 2 and not 4", "target_software \"nginx/1.22.1\" and not \"nginx/1.26.3\""]
+        );
+        assert_eq!(here.unlike(&environment(2, "6.1", "nginx/1.22.1")), [""; 0]);
     }
 }

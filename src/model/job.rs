@@ -250,3 +250,22 @@ pub struct Job {
     /// Where to find its parts.
     pub links: BTreeMap<String, String>,
 }
+
+impl Job {
+    /// Why it does not become a baseline, and what would help, in a sentence.
+    #[must_use]
+    pub fn why_no_baseline(&self) -> String {
+        let Self { id, state, verdict, .. } = self;
+        let state = state.name();
+        match verdict {
+            _ if !self.state.is_finished() => {
+                format!("job {id} is {state}: it becomes a baseline when it is finished")
+            }
+            None => format!("job {id} is {state} and has no result to compare with"),
+            Some(verdict) => format!(
+                "job {id} is {state} with the verdict {verdict}: only a completed job that passed \
+                 becomes a baseline, unless that is forced"
+            ),
+        }
+    }
+}

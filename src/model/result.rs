@@ -1,5 +1,6 @@
 //! The result document, the same from the API and from the command line.
 
+use crate::baseline::BaselineUsed;
 use crate::criteria::CriterionOutcome;
 use crate::environment::Environment;
 use crate::histogram::LatencySummary;
@@ -25,6 +26,9 @@ pub struct RunResult {
     pub validity: Validity,
     /// Each criterion with what was observed.
     pub criteria: Vec<CriterionOutcome>,
+    /// The baseline that criteria were judged by; null when none was.
+    #[serde(default)]
+    pub baseline: Option<BaselineUsed>,
     /// The comparison that the job measured; all other figures are then those of
     /// its candidate. Null when it compares nothing.
     #[serde(default)]

@@ -2,6 +2,7 @@
 //! names everything that is wrong with a document, not just the first thing.
 
 mod addresses;
+mod baseline;
 mod compare;
 mod fields;
 mod pace;
@@ -18,6 +19,7 @@ use url::{Host, Url};
 use utoipa::ToSchema;
 
 pub use addresses::check_unix_socket;
+pub use baseline::NewBaseline;
 pub use compare::{BaselineSpec, CompareSpec};
 pub use pace::{Arrivals, LoadModel};
 pub use parse::{MAX_CONNECTIONS, MAX_STREAMS, MAX_THREADS, MAX_TRIALS};

@@ -1,5 +1,6 @@
 //! Documents that only the API speaks; everything else is the model's.
 
+use benchd_model::baseline::Baseline;
 use benchd_model::criteria::CriterionOutcome;
 use benchd_model::{Job, JobId, JobState, Verdict};
 use serde::{Deserialize, Serialize};
@@ -13,6 +14,13 @@ pub(crate) struct JobList {
     pub(crate) items: Vec<Job>,
     /// Pass it as `cursor` to get the next page; null on the last one.
     pub(crate) next_cursor: Option<String>,
+}
+
+/// Baselines.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub(crate) struct BaselineList {
+    /// The baselines, by project, scenario, name and environment.
+    pub(crate) items: Vec<Baseline>,
 }
 
 /// An open gate.

@@ -3,6 +3,7 @@
 
 use crate::links::{links, shown};
 use benchd_model::assemble::{Evidence, assemble};
+use benchd_model::baseline::{Baseline, BaselineId, DEFAULT_BASELINE};
 use benchd_model::environment::HostSnapshot;
 use benchd_model::job::Progress;
 use benchd_model::recording::FirstResponse;
@@ -147,6 +148,20 @@ pub(crate) fn result() -> RunResult {
     });
     result.links = links(id());
     result
+}
+
+/// The baseline that it became.
+pub(crate) fn baseline() -> Baseline {
+    let (job, result) = (completed(), result());
+    Baseline {
+        id: BaselineId("01936f5d-1c2b-7e01-8a44-0d5e6f7a8b90".parse().expect("it is a UUID")),
+        project: job.spec.project,
+        scenario: job.spec.scenario,
+        environment: result.environment.fingerprint,
+        name: DEFAULT_BASELINE.to_owned(),
+        job_id: job.id,
+        set_at: Timestamp::from_micros(POSTED_US + 5 * SECOND_US),
+    }
 }
 
 /// A row of its timeline.

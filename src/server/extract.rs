@@ -7,6 +7,7 @@ use crate::strict_json::Strict;
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use benchd_model::JobId;
+use benchd_model::baseline::BaselineId;
 use http::request::Parts;
 use http::{HeaderMap, StatusCode, header};
 use serde_json::Value;
@@ -30,6 +31,21 @@ impl FromRequestParts<App> for JobPath {
         let Path(id) = Path::<String>::from_request_parts(parts, app)
             .await
             .map_err(|_| not_found("the path holds no job id: job ids are UUIDs".to_owned()))?;
+        id.parse().map(Self).map_err(not_found)
+    }
+}
+
+/// The baseline of the path `/baselines/{id}`. What is no id names none.
+pub(crate) struct BaselinePath(pub(crate) BaselineId);
+
+impl FromRequestParts<App> for BaselinePath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        let not_found = |detail: String| Problem::new(Code::BaselineNotFound, detail);
+        let Path(id) = Path::<String>::from_request_parts(parts, app).await.map_err(|_| {
+            not_found("the path holds no id of a baseline: those are UUIDs".to_owned())
+        })?;
         id.parse().map(Self).map_err(not_found)
     }
 }

@@ -49,6 +49,7 @@ one the service listens on loopback only, and answers no other host name.\n\n\
     tags(
         (name = "jobs", description = "Post, follow, cancel and delete measurements."),
         (name = "results", description = "What was measured, and whether it is good enough."),
+        (name = "baselines", description = "Which finished jobs others are compared with."),
         (name = "grafana", description = "Flat rows for Grafana's Infinity plugin: bare arrays, ascending, every key always present."),
         (name = "service", description = "The service itself."),
     ),

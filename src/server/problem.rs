@@ -18,12 +18,14 @@ pub(crate) const CONTENT_TYPE_PROBLEM: &str = "application/problem+json";
 pub(crate) enum Code {
     AlreadyFinished,
     BadRequest,
+    BaselineNotFound,
     BodyTooLarge,
     CrossOrigin,
     GateFailed,
     HeadersTooLarge,
     IdempotencyMismatch,
     Internal,
+    InvalidBaseline,
     InvalidHeader,
     InvalidJob,
     InvalidQuery,
@@ -32,6 +34,7 @@ pub(crate) enum Code {
     MethodNotAllowed,
     NotFinished,
     NotFound,
+    NotPassed,
     NoResult,
     Pending,
     QueueFull,
@@ -47,15 +50,17 @@ pub(crate) enum Code {
 
 impl Code {
     /// Every code.
-    pub(crate) const ALL: [Self; 27] = [
+    pub(crate) const ALL: [Self; 30] = [
         Self::AlreadyFinished,
         Self::BadRequest,
+        Self::BaselineNotFound,
         Self::BodyTooLarge,
         Self::CrossOrigin,
         Self::GateFailed,
         Self::HeadersTooLarge,
         Self::IdempotencyMismatch,
         Self::Internal,
+        Self::InvalidBaseline,
         Self::InvalidHeader,
         Self::InvalidJob,
         Self::InvalidQuery,
@@ -64,6 +69,7 @@ impl Code {
         Self::MethodNotAllowed,
         Self::NotFinished,
         Self::NotFound,
+        Self::NotPassed,
         Self::NoResult,
         Self::Pending,
         Self::QueueFull,
@@ -84,6 +90,9 @@ impl Code {
                 ("already_finished", StatusCode::CONFLICT, "The job is already finished")
             }
             Self::BadRequest => ("bad_request", StatusCode::BAD_REQUEST, "Bad request"),
+            Self::BaselineNotFound => {
+                ("baseline_not_found", StatusCode::NOT_FOUND, "No such baseline")
+            }
             Self::BodyTooLarge => {
                 ("body_too_large", StatusCode::PAYLOAD_TOO_LARGE, "The body is too large")
             }
@@ -104,6 +113,9 @@ impl Code {
             Self::Internal => {
                 ("internal", StatusCode::INTERNAL_SERVER_ERROR, "Something broke inside benchd")
             }
+            Self::InvalidBaseline => {
+                ("invalid_baseline", StatusCode::UNPROCESSABLE_ENTITY, "The baseline is invalid")
+            }
             Self::InvalidHeader => {
                 ("invalid_header", StatusCode::BAD_REQUEST, "A header field is invalid")
             }
@@ -122,6 +134,7 @@ impl Code {
             }
             Self::NotFinished => ("not_finished", StatusCode::CONFLICT, "The job is not finished"),
             Self::NotFound => ("not_found", StatusCode::NOT_FOUND, "Nothing is here"),
+            Self::NotPassed => ("not_passed", StatusCode::CONFLICT, "The job did not pass"),
             Self::NoResult => ("no_result", StatusCode::CONFLICT, "The job has no result"),
             Self::Pending => {
                 ("pending", StatusCode::SERVICE_UNAVAILABLE, "The job is not finished yet")

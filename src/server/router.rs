@@ -1,6 +1,6 @@
 //! Every route in one list, and what stands around all of them.
 
-use crate::api::{catalogue, docs, health, index, jobs, metrics};
+use crate::api::{baselines, catalogue, docs, health, index, jobs, metrics};
 use crate::config::{App, ServerConfig};
 use crate::extract::MAX_BODY_BYTES;
 use crate::grafana;
@@ -31,6 +31,9 @@ pub(crate) fn documented() -> OpenApiRouter<App> {
         .routes(routes!(jobs::timeline::timeline))
         .routes(routes!(jobs::gate::gate))
         .routes(routes!(catalogue::catalogue))
+        // baselines
+        .routes(routes!(baselines::set::set, baselines::list::list))
+        .routes(routes!(baselines::get::get, baselines::delete::delete))
         // grafana
         .routes(routes!(grafana::series::series))
         .routes(routes!(grafana::results::results))

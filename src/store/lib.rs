@@ -8,6 +8,7 @@
 //! a lost answer without doubling anything.
 
 mod address;
+mod baselines;
 mod changes;
 mod claim;
 mod database;
@@ -26,6 +27,7 @@ mod row;
 mod targets;
 mod variables;
 
+pub use baselines::{BaselineFilter, SetBaseline};
 pub use changes::Changes;
 pub use claim::{Lease, RunningLease};
 pub use error::StoreError;

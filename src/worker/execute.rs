@@ -7,7 +7,7 @@ use crate::progress::Meter;
 use crate::resolve::{self, PinnedTarget, ResolveError};
 use crate::sampler::Sampler;
 use crate::trial::{TrialError, Trials};
-use crate::{Worker, WorkerError, judge, spool, trial};
+use crate::{Worker, WorkerError, baseline_rule, judge, spool, trial};
 use benchd_engine::{EngineError, Plan, PlanError};
 use benchd_model::criteria::Watch;
 use benchd_model::environment::HostSnapshot;
@@ -42,7 +42,7 @@ pub(crate) async fn execute(
         Writer::new(worker.store.clone(), lease, config.lease, halt.clone());
 
     let running = async {
-        let measuring = measure(job, spec, worker, &halt, journal);
+        let measuring = measure(job, Arc::clone(&spec), worker, &halt, journal);
         tokio::join!(measuring, writer.run()).0
     };
     let interrupting = async {
@@ -62,6 +62,8 @@ pub(crate) async fn execute(
         Settled::Stored => {
             tracing::info!(%job, state = state.name(), error = error.map(|e| &*e.message), "finished");
             judge::keep(&worker.store, &outcome.noise_floors).await;
+            let verdict = result.as_ref().map(|result| result.verdict);
+            baseline_rule::apply(worker, job, &spec, state, verdict).await;
             Ok(state)
         }
         Settled::Lost => Err(WorkerError::TakenOver(job)),

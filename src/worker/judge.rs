@@ -4,13 +4,20 @@
 use crate::Outcome;
 use benchd_model::arms;
 use benchd_model::assemble::{Evidence, assemble};
-use benchd_model::baseline::BaselineFigures;
+use benchd_model::baseline::BaselineLookup;
+use benchd_model::criteria;
 use benchd_model::environment::HostSnapshot;
 use benchd_model::job::{Failure, FailureCode};
 use benchd_model::{JobId, JobSpec, JobState, RunResult, Timestamp, TrialRecording};
 use benchd_store::{NoiseFloor, Store};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::task::{JoinError, spawn_blocking};
+
+/// How often a baseline is looked up while the store is away…
+const LOOK_UPS: u32 = 5;
+/// …with pauses of this length between.
+const BETWEEN_LOOK_UPS: Duration = Duration::from_secs(1);
 
 /// What a job found.
 pub(crate) struct Found {
@@ -26,7 +33,7 @@ pub(crate) struct Found {
 #[derive(Default)]
 struct Known {
     noise_floor_pct: Option<f64>,
-    baseline: Option<BaselineFigures>,
+    baseline: Option<BaselineLookup>,
 }
 
 impl Known {
@@ -56,8 +63,10 @@ impl Found {
         let found = Arc::new(self);
         let mut result = found.assembled(Known::default()).await;
         if let Ok(first) = &result {
-            let known =
-                Known { noise_floor_pct: found.noise_floor(store, first).await, baseline: None };
+            let known = Known {
+                noise_floor_pct: found.noise_floor(store, first).await,
+                baseline: found.baseline(store, first).await,
+            };
             if !known.is_nothing() {
                 result = found.assembled(known).await;
             }
@@ -93,6 +102,26 @@ impl Found {
         let floor = store.noise_floor(&self.spec.target.url, environment, &compare.metric).await;
         let log = |error: &_| tracing::warn!(%error, "the noise floor cannot be looked up");
         floor.inspect_err(log).ok().flatten().map(|floor| floor.floor_pct)
+    }
+
+    /// The baseline that the criteria name. A store that is away for a moment must
+    /// not leave the job undecided.
+    async fn baseline(&self, store: &Store, result: &RunResult) -> Option<BaselineLookup> {
+        let name = criteria::baseline_name(&self.spec.criteria)?;
+        let (project, scenario) = (&self.spec.project, &self.spec.scenario);
+        let environment = &result.environment.fingerprint;
+        let mut tries = 1;
+        loop {
+            match store.find_baseline(project, scenario, environment, &name).await {
+                Ok(found) => return found.map(Ok),
+                Err(error) if error.is_transient() && tries < LOOK_UPS => {
+                    tracing::warn!(%error, "the baseline cannot be looked up; trying again");
+                    tokio::time::sleep(BETWEEN_LOOK_UPS).await;
+                    tries += 1;
+                }
+                Err(error) => return Some(Err(error.to_string())),
+            }
+        }
     }
 
     async fn noise_floors(self: &Arc<Self>, result: &RunResult) -> Vec<NoiseFloor> {

@@ -7,6 +7,7 @@
 //! of workers that died, from what they stored or left in the `spool`.
 //! Nothing here knows HTTP serving or pages.
 
+mod baseline_rule;
 mod claim_loop;
 mod execute;
 mod flush;
@@ -51,13 +52,17 @@ pub struct WorkerConfig {
     /// The folder for jobs that could not be stored. A worker with the same
     /// folder that finds such a job abandoned in the store completes it from here.
     pub spool: PathBuf,
+    /// Labels, key and value: a job that is completed with the verdict `pass` and
+    /// carries one of them becomes the baseline `default` of its project, scenario
+    /// and environment.
+    pub baseline_when: Vec<(String, String)>,
 }
 
 impl WorkerConfig {
     /// The usual worker of this process: a lease of 20 seconds, one job at a
     /// time (two loads on one generator would disturb each other), five minutes
     /// of patience with the store, a spool folder in the system's temporary
-    /// folder.
+    /// folder, no baselines by label.
     #[must_use]
     pub fn new(policy: Arc<TargetPolicy>) -> Self {
         Self {
@@ -67,6 +72,7 @@ impl WorkerConfig {
             at_once: 1,
             keep_trying: Duration::from_secs(300),
             spool: std::env::temp_dir().join("benchd-spool"),
+            baseline_when: Vec::new(),
         }
     }
 }

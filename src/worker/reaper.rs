@@ -1,12 +1,13 @@
 //! Ends the jobs of workers that died: each becomes `interrupted`, with a
 //! result of what it had stored; one that lies in the spool ends as it did.
 
-use crate::{Worker, lease, spool};
-use benchd_model::assemble::{Evidence, assemble};
+use crate::judge::Found;
+use crate::{Worker, baseline_rule, lease, spool};
 use benchd_model::job::{Failure, FailureCode};
 use benchd_model::{JobId, JobState, RunResult, Timestamp};
 use benchd_store::{Finish, Lease, RunningLease, StoreError};
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
@@ -136,6 +137,8 @@ async fn end(worker: &Worker, abandoned: &RunningLease) -> Result<bool, StoreErr
         let (result, error) = (spooled.result.as_deref(), spooled.error.as_deref());
         let end = Finish { state: spooled.state, result, error, at: Timestamp::now() };
         store.finish(&lease, end).await?;
+        let verdict = result.map(|result| result.verdict);
+        baseline_rule::apply(worker, job, &lease.spec, spooled.state, verdict).await;
         if let Err(error) = spool::remove(&config.spool, job) {
             tracing::warn!(%job, %error, "the job is stored, and its spool file stays behind");
         }
@@ -175,21 +178,9 @@ async fn result_of(worker: &Worker, lease: &Lease) -> Result<Option<RunResult>, 
     let job = lease.job;
     let recordings = worker.store.recordings(job).await?;
     let (host, same_host) = worker.store.host(job).await?.unwrap_or_default();
-    let spec = lease.spec.clone();
-    let assembling = tokio::task::spawn_blocking(move || {
-        assemble(&Evidence {
-            job_id: job,
-            spec: &spec,
-            state: JobState::Interrupted,
-            recordings: &recordings,
-            host,
-            same_host,
-            noise_floor_pct: None,
-            baseline: None,
-        })
-    });
-    let log = |error: &_| tracing::error!(%job, %error, "the result could not be assembled");
-    Ok(assembling.await.inspect_err(log).ok())
+    let (spec, state) = (Arc::new(lease.spec.clone()), JobState::Interrupted);
+    let found = Found { job, spec, state, host, same_host, recordings };
+    Ok(found.judged(&worker.store).await.result)
 }
 
 #[cfg(test)]

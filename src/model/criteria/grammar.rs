@@ -3,7 +3,7 @@
 use super::units::{is_bounded, is_whole, limit};
 use super::{Criterion, Op, Severity, Test};
 use crate::Span;
-use crate::baseline::DEFAULT_BASELINE;
+use crate::baseline::{DEFAULT_BASELINE, check_name};
 use crate::metrics::{Better, Known};
 
 /// Longest first, so that `<=` is not read as `<`.
@@ -19,7 +19,6 @@ const OPS: [(&str, Op); 5] = [
 const LONGEST_WINDOW_S: u64 = 3600;
 /// A value ten times as bad as the baseline's is the most that may be tolerated.
 const MOST_TOLERATED: f64 = 10.0;
-const LONGEST_NAME: usize = 64;
 
 impl Criterion {
     /// Reads an expression.
@@ -163,12 +162,7 @@ fn baseline(metric: Known, severity: Severity, words: &[&str]) -> Result<Test, S
         .ok_or_else(|| {
             format!("{share:?} is no tolerance: {called} takes 0% to {:.0}%", most * 100.0)
         })?;
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if name.len() > LONGEST_NAME || !name.chars().all(plain) {
-        return Err(format!(
-            "{name:?} is no name of a baseline: letters, digits, \"-\", \"_\" and \".\", at most {LONGEST_NAME}"
-        ));
-    }
+    check_name(name)?;
     Ok(Test::Baseline { tolerated, name: name.to_owned() })
 }
 

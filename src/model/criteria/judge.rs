@@ -2,14 +2,14 @@
 
 use super::windows::{TrialSeconds, is_worse};
 use super::{Criterion, CriterionOutcome, CriterionStatus, Op, Severity, Test, six_digits};
-use crate::baseline::BaselineFigures;
+use crate::baseline::BaselineLookup;
 use crate::metrics::{Better, Figures, Reading};
 
 /// What criteria are judged by.
 pub(crate) struct Grounds<'a> {
     pub(crate) figures: Figures<'a>,
     pub(crate) trials: Vec<TrialSeconds<'a>>,
-    pub(crate) baseline: Option<&'a BaselineFigures>,
+    pub(crate) baseline: Option<&'a BaselineLookup>,
 }
 
 /// What a judgement adds to the criterion.
@@ -129,15 +129,24 @@ impl Criterion {
     }
 
     fn against_baseline(&self, tolerated: f64, name: &str, grounds: &Grounds<'_>) -> Judgement {
-        let here = &grounds.figures.result.environment.fingerprint;
-        let Some(baseline) = grounds.baseline.filter(|baseline| baseline.name == name) else {
-            return Judgement::no_data(format!(
-                "this environment ({here}) has no baseline {name:?} for the project and scenario"
-            ));
+        let environment = &grounds.figures.result.environment;
+        let here = &environment.fingerprint;
+        let baseline = match grounds.baseline {
+            Some(Ok(baseline)) if baseline.name == name => baseline,
+            Some(Err(why)) => {
+                return Judgement::no_data(format!("baseline {name:?} is not known: {why}"));
+            }
+            _ => {
+                return Judgement::no_data(format!(
+                    "there is no baseline {name:?} for the project and scenario"
+                ));
+            }
         };
         if baseline.environment != *here {
+            let unlike = baseline.result.environment.unlike(environment).join(", ");
             return Judgement::no_data(format!(
-                "baseline {name:?} was measured in another environment ({} and not {here})",
+                "this environment ({here}) has no baseline {name:?}, only another one ({}) has, whose \
+                 figures are not comparable: {unlike}",
                 baseline.environment
             ));
         }

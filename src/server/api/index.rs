@@ -7,8 +7,9 @@ use axum::response::{Html, IntoResponse, Response};
 use http::HeaderMap;
 use http::header::{HeaderValue, VARY};
 
-const LINKS: [(&str, &str); 9] = [
+const LINKS: [(&str, &str); 10] = [
     ("jobs", "/jobs"),
+    ("baselines", "/baselines"),
     ("metrics_catalogue", "/metrics-catalogue"),
     ("grafana_results", "/grafana/results"),
     ("metrics", "/metrics"),

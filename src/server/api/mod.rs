@@ -1,6 +1,7 @@
 //! HTTP handlers, by resource and verb. Each reads its request, calls a use
 //! case or the store, and writes the answer; no rule of the product is here.
 
+pub(crate) mod baselines;
 pub(crate) mod catalogue;
 pub(crate) mod docs;
 pub(crate) mod health;

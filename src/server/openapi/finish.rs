@@ -11,8 +11,9 @@ use serde_json::{Map, Value, json};
 const WITHOUT_DATABASE: [&str; 5] = ["livez", "index", "openapi", "docs", "list_metrics"];
 
 /// Documents that always show all of their fields.
-const COMPLETE: [&str; 12] = [
+const COMPLETE: [&str; 13] = [
     "Annotation",
+    "BaselineList",
     "Choice",
     "Gate",
     "Index",
@@ -163,6 +164,9 @@ fn example_of(code: Code) -> Value {
             Some(benchd_model::Verdict::Fail),
             Some("latency_p99_ms < 5 is violated: 12.4".into()),
         ),
+        Code::InvalidBaseline => {
+            Problem::with_errors(code, error("/job", "\"latest\" is no job id: job ids are UUIDs"))
+        }
         Code::JobNotFound => Problem::new(code, format!("no job has the id {}", examples::id())),
         other => Problem::new(other, "one sentence on this very case"),
     };
@@ -188,6 +192,13 @@ fn add_examples(operation: &mut Value) {
         "get_result" => vec![("200", json!(examples::result()))],
         "get_timeline" | "grafana_series" => vec![("200", json!([examples::timeline_row()]))],
         "ask_gate" => vec![("200", gate())],
+        "set_baseline" => {
+            operation["requestBody"]["content"]["application/json"]["example"] =
+                json!({"job": examples::id(), "name": "default"});
+            vec![("201", json!(examples::baseline()))]
+        }
+        "list_baselines" => vec![("200", json!({"items": [examples::baseline()]}))],
+        "get_baseline" => vec![("200", json!(examples::baseline()))],
         "grafana_results" => vec![("200", grafana_results())],
         "grafana_annotations" => vec![("200", grafana_annotations())],
         "grafana_variables" => {

@@ -68,6 +68,12 @@ impl TestApp {
         self.send(request(Method::POST, "/jobs", &all, Body::from(document.to_string()))).await
     }
 
+    /// Posts a document elsewhere.
+    pub(crate) async fn post_to(&self, path: &str, document: &Value) -> Answer {
+        let typed = [("content-type", "application/json")];
+        self.send(request(Method::POST, path, &typed, Body::from(document.to_string()))).await
+    }
+
     /// Posts a job that must be taken, and gives its id.
     pub(crate) async fn queue(&self, document: &Value) -> JobId {
         let answer = self.post(document).await;

@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "in a test a failed unwrap is the failure")]
 
 mod app;
+mod baselines;
 mod grafana;
 mod jobs;
 mod openapi;

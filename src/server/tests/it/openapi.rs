@@ -57,6 +57,10 @@ fn every_route_of_the_contract_is_documented() {
         .collect();
     let contract: BTreeSet<String> = [
         "GET /",
+        "GET /baselines",
+        "POST /baselines",
+        "GET /baselines/{id}",
+        "DELETE /baselines/{id}",
         "GET /docs",
         "GET /grafana/annotations",
         "GET /grafana/latest",

@@ -8,6 +8,7 @@ mod postgres;
 mod backends;
 mod samples;
 
+mod baselines;
 mod broken_writes;
 mod cancelling;
 mod changes;
