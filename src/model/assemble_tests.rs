@@ -1,5 +1,5 @@
 use super::{Evidence, assemble, total};
-use crate::baseline::BaselineFigures;
+use crate::baseline::BaselineLookup;
 use crate::environment::HostSnapshot;
 use crate::recording::{EndReason, SecondRecord, TrialEnd};
 use crate::spec::LoadSpec;
@@ -95,7 +95,7 @@ pub(crate) fn judge_on(
 pub(crate) fn judge_against(
     spec: &JobSpec,
     recordings: &[TrialRecording],
-    baseline: Option<&BaselineFigures>,
+    baseline: Option<&BaselineLookup>,
 ) -> crate::RunResult {
     assemble(&Evidence { baseline, ..evidence(spec, recordings) })
 }

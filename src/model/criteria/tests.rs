@@ -1,6 +1,7 @@
 use super::{CriterionOutcome, CriterionStatus, Severity, Watch, six_digits};
 use crate::assemble::tests::{judge, judge_against, poll, recording, second, spec, tally};
-use crate::baseline::BaselineFigures;
+use crate::baseline::{BaselineFigures, BaselineLookup};
+use crate::environment::{Environment, HostSnapshot};
 use crate::recording::EndReason;
 use crate::stub_status::{PollMoment, StubStatus};
 use crate::{
@@ -142,7 +143,8 @@ fn baseline(answers: u64, name: &str) -> BaselineFigures {
 fn a_baseline_bears_so_much_in_the_bad_direction_only() {
     let run = [recording(seconds(&[2000]))];
     let against = |criterion: &str, baseline: Option<&BaselineFigures>| {
-        first(&judge_against(&spec(&[criterion]), &run, baseline)).clone()
+        let found = baseline.cloned().map(Ok);
+        first(&judge_against(&spec(&[criterion]), &run, found.as_ref())).clone()
     };
     let was = baseline(2200, "default");
     let within = against("rps within 10% of baseline", Some(&was));
@@ -164,20 +166,28 @@ fn a_baseline_bears_so_much_in_the_bad_direction_only() {
 fn a_baseline_that_is_missing_or_elsewhere_or_too_small_never_passes() {
     let run = [recording(seconds(&[2000]))];
     let criterion = "latency_p99_ms within 50% of baseline main";
-    let against = |baseline: Option<&BaselineFigures>| {
-        let result = judge_against(&spec(&[criterion]), &run, baseline);
+    let against = |baseline: Option<BaselineLookup>| {
+        let result = judge_against(&spec(&[criterion]), &run, baseline.as_ref());
         assert_eq!(result.verdict, Verdict::Inconclusive, "{}", result.summary);
         first(&result).reason.clone().unwrap()
     };
-    assert!(against(None).contains("has no baseline \"main\""));
-    assert!(against(Some(&baseline(2000, "other"))).contains("has no baseline \"main\""));
+    assert!(against(None).contains("there is no baseline \"main\""));
+    assert!(against(Some(Ok(baseline(2000, "other")))).contains("there is no baseline \"main\""));
+    let unknown = against(Some(Err("the database is away".to_owned())));
+    assert_eq!(unknown, "baseline \"main\" is not known: the database is away");
     let mut elsewhere = baseline(2000, "main");
-    elsewhere.environment = "0123".to_owned();
-    assert!(against(Some(&elsewhere)).contains("another environment (0123"));
-    let small = against(Some(&baseline(999, "main")));
+    let host = HostSnapshot { cores: 96, ..HostSnapshot::default() };
+    elsewhere.result.environment = Environment::new(host, None, true);
+    elsewhere.environment = elsewhere.result.environment.fingerprint.clone();
+    let told = format!("has no baseline \"main\", only another one ({})", elsewhere.environment);
+    let reason = against(Some(Ok(elsewhere)));
+    assert!(reason.contains(&told) && reason.contains("cores 96 and not "), "{reason}");
+    let small = against(Some(Ok(baseline(999, "main"))));
     assert!(small.contains("p99 needs 1,000 samples, there are 999"), "{small}");
-    let sound = judge_against(&spec(&[criterion]), &run, Some(&baseline(2000, "main")));
+    let sound = judge_against(&spec(&[criterion]), &run, Some(&Ok(baseline(2000, "main"))));
     assert_eq!(sound.verdict, Verdict::Pass, "{}", sound.summary);
+    let used = sound.baseline.expect("it was judged by a baseline");
+    assert_eq!((used.name.as_str(), used.environment), ("main", sound.environment.fingerprint));
 }
 
 fn parsed(document: &Value) -> JobSpec {
