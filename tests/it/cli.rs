@@ -42,8 +42,8 @@ fn refusals_name_the_flag_and_what_would_be_right() {
     let server = format!("http://{}", service.address);
     let url = "http://127.0.0.1:1/";
     for (args, part) in [
-        (vec![url, "-c", "0"], "-c: 0 is not right here: connections is a whole number from 1"),
-        (vec![url, "-c", "-1"], "-c: -1 is not right here: connections is a whole number from 1"),
+        (vec![url, "-c", "0"], "-c: 0 is not right here: it is a whole number from 1"),
+        (vec![url, "-c", "-1"], "-c: -1 is not right here: it is a whole number from 1"),
         (vec![url, "-n", "99999999999999999999"], "-n: 1e+20 is not right here"),
         (vec![url, "-d", "soon"], "-d: \"soon\" is no duration"),
         (vec![url, "-d", "-1s"], "-d: \"-1s\" is negative"),
