@@ -71,6 +71,13 @@ fn times_of_streams_at_a_rate_are_those_of_the_server() {
         });
         let mut seen = all_seen(&seen, 300);
         seen.sort_unstable_by_key(|seen| seen.read);
+        // A request beyond the streams was sent when so many had been answered that
+        // one was free for it.
+        let mut answered: Vec<Instant> = seen.iter().map(|seen| seen.answered).collect();
+        answered.sort_unstable();
+        for (seen, answered) in seen[streams as usize..].iter_mut().zip(answered) {
+            seen.before = answered;
+        }
         due(&seen).assert_of_each(&run, &seen);
     }
 }

@@ -159,10 +159,12 @@ fn a_request_that_waits_for_too_long_is_never_sent() {
         });
         let run = load_http2(server.address, |plan| {
             by_time(plan, MS * 300);
-            (plan.timeout, plan.streams) = (MS * 100, 2);
+            plan.timeout = MS * 100;
             at(plan, 1000.0);
         });
         check(&run);
+        // The stream comes free when a limit is noticed, every 2 ms, and so 200 times
+        // at most until the last of the 300 has waited for too long.
         let (timeouts, dropped) = (run.of(Outcome::Timeout), run.of(Outcome::Dropped));
         assert!(timeouts >= 1 && dropped >= 1 && timeouts + dropped == 300, "{}", run.reasons());
         assert!(run.reasons().contains("no stream free within 100ms"), "{}", run.reasons());
@@ -181,6 +183,8 @@ fn a_server_that_refuses_is_tried_at_the_rate() {
     });
     check(&run);
     run.all(Outcome::Connect, 200);
+    // Pauses between the connects would let a few be begun within the window.
+    assert!(run.total.begun >= 100, "{} were begun in time", run.total.begun);
     assert!(run.total.lateness.is_empty(), "nothing was sent");
 }
 
@@ -271,10 +275,14 @@ fn the_warm_up_has_the_same_schedule_and_enters_no_figure() {
 
 #[test]
 fn a_stopped_run_drops_nothing() {
-    // The second connection answers nobody.
-    let server = greeting(|http2| match http2.peer.number {
-        0 => http2.answer_all(b"hello"),
-        _ => http2.hold(),
+    // The second connection answers nobody, the first one not for long: when the
+    // run is stopped, requests wait for a stream.
+    let server = greeting(|mut http2| {
+        for _ in 0..if http2.peer.number == 0 { 100 } else { 0 } {
+            let Some(stream) = http2.request() else { return };
+            http2.answer(stream, b"hello");
+        }
+        http2.hold();
     });
     let mut plan = plan(server.address);
     by_time(&mut plan, Duration::from_secs(600));
@@ -290,7 +298,7 @@ fn a_stopped_run_drops_nothing() {
     check(&run);
     let (ok, aborted) = (run.of(Outcome::Ok), run.of(Outcome::Aborted));
     assert_eq!((run.end.reason, ok + aborted), (EndReason::Cancelled, run.total.due));
-    assert!(run.total.due >= 500 && aborted >= 3, "{:?}", run.total.counts);
+    assert!(run.total.due >= 500 && aborted > 6, "{:?}", run.total.counts);
 }
 
 #[test]
