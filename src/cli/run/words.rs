@@ -6,7 +6,7 @@ use crate::exit::{Exit, Stop};
 use benchd_model::FieldError;
 
 /// Which flag sets which field; a field without one is named by its pointer.
-const FLAGS: [(&str, &str); 32] = [
+const FLAGS: [(&str, &str); 33] = [
     ("/load/connections", "-c"),
     ("/load/requests", "-n"),
     ("/load/model", "--rate"),
@@ -32,6 +32,7 @@ const FLAGS: [(&str, &str); 32] = [
     ("/target", "URL"),
     ("/request/method", "-m"),
     ("/request/headers", "-H"),
+    ("/request/body", "--body-file"),
     ("/request/body_base64", "--body-file"),
     ("/request/expect_status", "--expect-status"),
     ("/criteria", "--criteria"),
@@ -134,7 +135,11 @@ mod tests {
         let typed = "benchd run http://h/";
         for (pointer, detail, words) in [
             ("/load/connections", "is wrong", "-c: is wrong"),
-            ("/request/headers/X", "use load.keepalive", "-H: use --no-keepalive"),
+            (
+                "/request/headers/X",
+                "use load.keepalive and request.body",
+                "-H: use --no-keepalive and --body-file",
+            ),
             ("/target", "write {\"url\": \"http://h/\"}, or", "URL: write http://h/, or"),
             ("/on_inconclusive", "is wrong", "/on_inconclusive: is wrong"),
             ("/load/rate", "beside load.protocol \"h2\"", "--rate: beside --protocol \"h2\""),
