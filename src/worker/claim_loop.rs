@@ -54,7 +54,7 @@ async fn claim_all(
         let claimed = store.claim(&config.name, None, Timestamp::now(), config.lease).await?;
         let Some(lease) = claimed else { break };
         let (worker, shutdown) = (worker.clone(), shutdown.clone());
-        jobs.spawn(async move { execute(&worker, lease, &shutdown).await });
+        jobs.spawn(async move { Box::pin(execute(&worker, lease, &shutdown)).await });
     }
     Ok(())
 }
@@ -69,7 +69,7 @@ pub(crate) async fn run_one(worker: &Worker, job: JobId, shutdown: &Cancellation
         reaper.round_if_due().await;
         let now = Timestamp::now();
         if let Some(lease) = store.claim(&config.name, Some(job), now, config.lease).await? {
-            return execute(worker, lease, shutdown).await;
+            return Box::pin(execute(worker, lease, shutdown)).await;
         }
         let found = store.job(job).await?.ok_or(WorkerError::UnknownJob(job))?;
         if found.state.is_finished() {
