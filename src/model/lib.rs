@@ -5,6 +5,7 @@
 pub mod arms;
 pub mod assemble;
 pub mod baseline;
+pub mod comparing;
 mod conclusion;
 pub mod criteria;
 pub mod environment;

@@ -4,7 +4,7 @@
 mod addresses;
 mod baseline;
 mod compare;
-mod fields;
+pub(crate) mod fields;
 mod pace;
 mod parse;
 mod target;
@@ -20,6 +20,7 @@ use utoipa::ToSchema;
 
 pub use addresses::check_unix_socket;
 pub use baseline::NewBaseline;
+pub(crate) use compare::Question;
 pub use compare::{BaselineSpec, CompareSpec};
 pub use pace::{Arrivals, LoadModel};
 pub use parse::{MAX_CONNECTIONS, MAX_STREAMS, MAX_THREADS, MAX_TRIALS};

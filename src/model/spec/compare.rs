@@ -144,14 +144,15 @@ pub(super) fn compare(
         errors.add("/compare/baseline", why);
     }
     let given = fields.take("baseline").and_then(|value| baseline(document, value, named, errors));
+    let Question { metric, margin_pct, seed } = Question::of(&mut fields, errors);
     let least = u64::from(MIN_BLOCKS);
     let most = u64::from(MAX_BLOCKS);
     let compare = CompareSpec {
         baseline: given.unwrap_or_default(),
         blocks: fields.whole("blocks", least, most, u64::from(DEFAULT_BLOCKS), errors) as u32,
-        metric: metric(fields.text("metric", errors), load.model, errors),
-        margin_pct: fields.number("margin_pct", MARGINS, errors).unwrap_or(DEFAULT_MARGIN_PCT),
-        seed: fields.optional_whole("seed", 0, MAX_SEED, errors),
+        metric: metric.unwrap_or_else(|| load.model.usual_metric().to_owned()),
+        margin_pct,
+        seed,
     };
     fields.refuse_rest(errors);
     if compare.baseline.load.as_ref().is_some_and(|other| other.model != load.model) {
@@ -161,23 +162,53 @@ pub(super) fn compare(
     Some(compare)
 }
 
-/// The metric that decides: one of the catalogue that has a direction.
-fn metric(given: Option<String>, model: LoadModel, errors: &mut Errors) -> String {
-    const POINTER: &str = "/compare/metric";
-    let usual = match model {
-        LoadModel::Closed => "rps",
-        LoadModel::Open => "latency_p99_ms",
-    };
-    let metric = given.unwrap_or_else(|| usual.to_owned());
-    match metrics::metric(&metric) {
-        Ok(known) if known.better == Better::Neither => {
-            let why = format!("{metric:?} describes; neither more nor less of it is better");
-            errors.add(POINTER, &why);
+/// What is asked of two loads, or of finished jobs.
+pub(crate) struct Question {
+    /// One of the catalogue that has a direction.
+    pub(crate) metric: Option<String>,
+    pub(crate) margin_pct: f64,
+    pub(crate) seed: Option<u64>,
+}
+
+impl Question {
+    /// Reads an object that holds nothing else.
+    pub(crate) fn read(value: &Value, errors: &mut Errors) -> Self {
+        match Fields::of(value, "", errors) {
+            Some(mut fields) => Self::of(&mut fields, errors),
+            None => Self { metric: None, margin_pct: DEFAULT_MARGIN_PCT, seed: None },
         }
-        Ok(_) => {}
-        Err(why) => errors.add(POINTER, &why),
     }
-    metric
+
+    fn of(fields: &mut Fields<'_>, errors: &mut Errors) -> Self {
+        let metric = fields.text("metric", errors);
+        let pointer = fields.at("metric");
+        match metric.as_deref().map(metrics::metric) {
+            Some(Ok(known)) if known.better == Better::Neither => {
+                let name = known.name;
+                let why = format!("{name:?} describes; neither more nor less of it is better");
+                errors.add(&pointer, &why);
+            }
+            Some(Err(why)) => errors.add(&pointer, &why),
+            Some(Ok(_)) | None => {}
+        }
+        let margin_pct = fields.number("margin_pct", MARGINS, errors);
+        Self {
+            metric,
+            margin_pct: margin_pct.unwrap_or(DEFAULT_MARGIN_PCT),
+            seed: fields.optional_whole("seed", 0, MAX_SEED, errors),
+        }
+    }
+}
+
+impl LoadModel {
+    /// The metric that decides when none is asked for.
+    #[must_use]
+    pub const fn usual_metric(self) -> &'static str {
+        match self {
+            Self::Closed => "rps",
+            Self::Open => "latency_p99_ms",
+        }
+    }
 }
 
 /// The baseline is read as the job document that measures it alone, so that the

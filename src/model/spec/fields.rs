@@ -11,9 +11,9 @@ use std::time::Duration;
 const MAX_TEXT: usize = 200;
 
 /// The words a field may hold, with what each means.
-pub(super) type Choices<T> = &'static [(&'static str, T)];
+pub(crate) type Choices<T> = &'static [(&'static str, T)];
 
-pub(super) fn check_text(pointer: &str, text: &str, errors: &mut Errors) {
+pub(crate) fn check_text(pointer: &str, text: &str, errors: &mut Errors) {
     if text.len() > MAX_TEXT {
         errors.add(pointer, &format!("is {} bytes long: at most {MAX_TEXT}", text.len()));
     }
@@ -23,7 +23,7 @@ pub(super) fn check_text(pointer: &str, text: &str, errors: &mut Errors) {
 }
 
 /// A list whose items `read` takes or refuses, each where it stands.
-pub(super) fn list<T>(
+pub(crate) fn list<T>(
     value: Option<&Value>,
     pointer: &str,
     read: impl Fn(&Value) -> Result<T, String>,
@@ -45,11 +45,11 @@ pub(super) fn list<T>(
 }
 
 /// The text of a list's item.
-pub(super) fn item_text(item: &Value) -> Result<&str, String> {
+pub(crate) fn item_text(item: &Value) -> Result<&str, String> {
     item.as_str().ok_or_else(|| format!("{} is no string", shown(item)))
 }
 
-pub(super) fn string_map(
+pub(crate) fn string_map(
     value: Option<&Value>,
     pointer: &str,
     most: usize,
@@ -79,7 +79,7 @@ pub(super) fn string_map(
 }
 
 /// What was found, short enough for a sentence.
-pub(super) fn shown(value: &Value) -> String {
+pub(crate) fn shown(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
         Value::Array(_) => "a list".to_owned(),
@@ -90,34 +90,34 @@ pub(super) fn shown(value: &Value) -> String {
 }
 
 /// A key as a JSON pointer token (RFC 6901).
-pub(super) fn escape(key: &str) -> String {
+pub(crate) fn escape(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }
 
 /// Everything found wrong so far.
 #[derive(Default)]
-pub(super) struct Errors(pub(super) Vec<FieldError>);
+pub(crate) struct Errors(pub(crate) Vec<FieldError>);
 
 impl Errors {
-    pub(super) fn add(&mut self, pointer: &str, detail: &str) {
+    pub(crate) fn add(&mut self, pointer: &str, detail: &str) {
         self.0.push(FieldError { pointer: pointer.to_owned(), detail: detail.to_owned() });
     }
 
     /// True when something is wrong with that field or a part of it.
-    pub(super) fn any_under(&self, pointer: &str) -> bool {
+    pub(crate) fn any_under(&self, pointer: &str) -> bool {
         self.0.iter().any(|error| error.pointer.starts_with(pointer))
     }
 }
 
 /// The fields of one object; what nobody asks for is refused at the end.
-pub(super) struct Fields<'a> {
+pub(crate) struct Fields<'a> {
     object: &'a Map<String, Value>,
     pointer: String,
     asked: BTreeSet<&'static str>,
 }
 
 impl<'a> Fields<'a> {
-    pub(super) fn of(value: &'a Value, pointer: &str, errors: &mut Errors) -> Option<Self> {
+    pub(crate) fn of(value: &'a Value, pointer: &str, errors: &mut Errors) -> Option<Self> {
         let Some(object) = value.as_object() else {
             let what = if pointer.is_empty() { "the document is" } else { "" };
             let found = format!("{what} {}, and no object: write {{…}}", shown(value));
@@ -127,16 +127,16 @@ impl<'a> Fields<'a> {
         Some(Self { object, pointer: pointer.to_owned(), asked: BTreeSet::new() })
     }
 
-    fn at(&self, key: &str) -> String {
+    pub(crate) fn at(&self, key: &str) -> String {
         format!("{}/{}", self.pointer, escape(key))
     }
 
-    pub(super) fn had(&self, key: &str) -> bool {
+    pub(crate) fn had(&self, key: &str) -> bool {
         self.object.get(key).is_some_and(|value| !value.is_null())
     }
 
     /// The field, when it is there; null means it is not.
-    pub(super) fn take(&mut self, key: &'static str) -> Option<&'a Value> {
+    pub(crate) fn take(&mut self, key: &'static str) -> Option<&'a Value> {
         self.asked.insert(key);
         self.object.get(key).filter(|value| !value.is_null())
     }
@@ -145,7 +145,7 @@ impl<'a> Fields<'a> {
         errors.add(&self.at(key), &format!("{} is not right here: {key} is {right}", shown(value)));
     }
 
-    pub(super) fn text(&mut self, key: &'static str, errors: &mut Errors) -> Option<String> {
+    pub(crate) fn text(&mut self, key: &'static str, errors: &mut Errors) -> Option<String> {
         let value = self.take(key)?;
         if value.as_str().is_none() {
             self.wrong(key, value, "a string", errors);
@@ -153,7 +153,7 @@ impl<'a> Fields<'a> {
         value.as_str().map(str::to_owned)
     }
 
-    pub(super) fn name(&mut self, key: &'static str, errors: &mut Errors) -> String {
+    pub(crate) fn name(&mut self, key: &'static str, errors: &mut Errors) -> String {
         let text = self.text(key, errors).unwrap_or_else(super::default_name);
         let pointer = self.at(key);
         if text.trim().is_empty() {
@@ -163,7 +163,7 @@ impl<'a> Fields<'a> {
         text
     }
 
-    pub(super) fn flag(&mut self, key: &'static str, default: bool, errors: &mut Errors) -> bool {
+    pub(crate) fn flag(&mut self, key: &'static str, default: bool, errors: &mut Errors) -> bool {
         let Some(value) = self.take(key) else {
             return default;
         };
@@ -173,7 +173,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    pub(super) fn optional_whole(
+    pub(crate) fn optional_whole(
         &mut self,
         key: &'static str,
         low: u64,
@@ -188,7 +188,7 @@ impl<'a> Fields<'a> {
         whole
     }
 
-    pub(super) fn whole(
+    pub(crate) fn whole(
         &mut self,
         key: &'static str,
         low: u64,
@@ -199,7 +199,7 @@ impl<'a> Fields<'a> {
         self.optional_whole(key, low, high, errors).unwrap_or(default)
     }
 
-    pub(super) fn number(
+    pub(crate) fn number(
         &mut self,
         key: &'static str,
         right: RangeInclusive<f64>,
@@ -214,7 +214,7 @@ impl<'a> Fields<'a> {
         number
     }
 
-    pub(super) fn span(
+    pub(crate) fn span(
         &mut self,
         key: &'static str,
         least: Duration,
@@ -239,7 +239,7 @@ impl<'a> Fields<'a> {
         None
     }
 
-    pub(super) fn choice<T: Copy>(
+    pub(crate) fn choice<T: Copy>(
         &mut self,
         key: &'static str,
         choices: Choices<T>,
@@ -254,7 +254,7 @@ impl<'a> Fields<'a> {
         chosen.map(|(_, choice)| *choice)
     }
 
-    pub(super) fn map(
+    pub(crate) fn map(
         &mut self,
         key: &'static str,
         most: usize,
@@ -264,7 +264,7 @@ impl<'a> Fields<'a> {
         string_map(self.take(key), &pointer, most, errors)
     }
 
-    pub(super) fn refuse_rest(&self, errors: &mut Errors) {
+    pub(crate) fn refuse_rest(&self, errors: &mut Errors) {
         for key in self.object.keys().filter(|key| !self.asked.contains(key.as_str())) {
             let near = self
                 .asked
