@@ -6,7 +6,13 @@ use benchd_model::assemble::{Evidence, assemble};
 use benchd_model::baseline::{Baseline, BaselineId, DEFAULT_BASELINE};
 use benchd_model::environment::HostSnapshot;
 use benchd_model::job::Progress;
+use benchd_model::metrics::Better;
 use benchd_model::recording::FirstResponse;
+use benchd_model::spec::LoadModel;
+use benchd_model::statistics::{
+    Arm, ComparedTrial, Comparison, ComparisonValidity, Design, Measured, Question, balanced_order,
+    compare,
+};
 use benchd_model::stub_status::{PollMoment, StubStatus, StubStatusPoll};
 use benchd_model::{
     Job, JobId, JobSpec, JobState, KernelCounts, Outcome, Phase, RunResult, SecondRecord, Tally,
@@ -38,6 +44,46 @@ pub(crate) fn posted() -> Value {
         ],
         "labels": {"branch": "main", "commit": "4f2c9e1"}
     })
+}
+
+/// A request to compare two targets.
+pub(crate) fn compared_loads() -> Value {
+    json!({
+        "baseline": "http://127.0.0.1:8088/", "candidate": "http://127.0.0.1:8089/",
+        "quick": true, "metric": "latency_p99_ms", "margin_pct": 5
+    })
+}
+
+/// A comparison by ten trials of each side, the candidate slower by an eighth.
+pub(crate) fn comparison(design: Design) -> Comparison {
+    let order = balanced_order(10, 1);
+    let trial = |place: u32| {
+        let arm = order[place as usize / 2].arms()[place as usize % 2];
+        let noise = f64::from((place * 7) % 5) / 10.0;
+        let value = Some(if arm == Arm::A { 12.0 } else { 13.5 } + noise);
+        let placed = design == Design::Paired;
+        let (block, position) = (placed.then_some(place / 2 + 1), placed.then_some(place % 2 + 1));
+        ComparedTrial { block, position, arm, value, requests: 20_000 }
+    };
+    let question = Question {
+        metric: "latency_p99_ms".to_owned(),
+        unit: "ms".to_owned(),
+        better: Better::Lower,
+        margin_pct: 5.0,
+        noise_floor_pct: Some(1.8),
+        requests_needed: 10_000,
+        seed: 1,
+        load_model: LoadModel::Closed,
+    };
+    let measured = Measured {
+        design,
+        baseline_runs: vec![id()],
+        candidate_runs: vec![id()],
+        trials: (0..20).map(trial).collect(),
+        validity: ComparisonValidity::default(),
+        objections: Vec::new(),
+    };
+    compare(&question, measured)
 }
 
 /// The smallest job there is.

@@ -50,6 +50,7 @@ one the service listens on loopback only, and answers no other host name.\n\n\
         (name = "jobs", description = "Post, follow, cancel and delete measurements."),
         (name = "results", description = "What was measured, and whether it is good enough."),
         (name = "baselines", description = "Which finished jobs others are compared with."),
+        (name = "comparisons", description = "What two loads, or two sets of jobs, say about each other."),
         (name = "grafana", description = "Flat rows for Grafana's Infinity plugin: bare arrays, ascending, every key always present."),
         (name = "service", description = "The service itself."),
     ),

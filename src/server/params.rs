@@ -79,6 +79,17 @@ impl Params {
         number
     }
 
+    /// Parameter `name`, a number within `range`.
+    pub(crate) fn number(&mut self, name: &'static str, range: RangeInclusive<f64>) -> Option<f64> {
+        let text = self.text(name)?;
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        if number.is_none() {
+            let (low, high) = range.into_inner();
+            self.error(name, format!("{text:?} is no number from {low} to {high}"));
+        }
+        number
+    }
+
     /// Parameter `name`, a number of seconds; larger ones are cut to `most`.
     pub(crate) fn seconds(&mut self, name: &'static str, most: u64) -> Option<u64> {
         let text = self.text(name)?;

@@ -20,18 +20,22 @@ pub(crate) enum Code {
     BadRequest,
     BaselineNotFound,
     BodyTooLarge,
+    ComparesNothing,
     CrossOrigin,
+    EnvironmentsDiffer,
     GateFailed,
     HeadersTooLarge,
     IdempotencyMismatch,
     Internal,
     InvalidBaseline,
+    InvalidComparison,
     InvalidHeader,
     InvalidJob,
     InvalidQuery,
     JobNotFound,
     MalformedJson,
     MethodNotAllowed,
+    NoBaseline,
     NotFinished,
     NotFound,
     NotPassed,
@@ -50,23 +54,27 @@ pub(crate) enum Code {
 
 impl Code {
     /// Every code.
-    pub(crate) const ALL: [Self; 30] = [
+    pub(crate) const ALL: [Self; 34] = [
         Self::AlreadyFinished,
         Self::BadRequest,
         Self::BaselineNotFound,
         Self::BodyTooLarge,
+        Self::ComparesNothing,
         Self::CrossOrigin,
+        Self::EnvironmentsDiffer,
         Self::GateFailed,
         Self::HeadersTooLarge,
         Self::IdempotencyMismatch,
         Self::Internal,
         Self::InvalidBaseline,
+        Self::InvalidComparison,
         Self::InvalidHeader,
         Self::InvalidJob,
         Self::InvalidQuery,
         Self::JobNotFound,
         Self::MalformedJson,
         Self::MethodNotAllowed,
+        Self::NoBaseline,
         Self::NotFinished,
         Self::NotFound,
         Self::NotPassed,
@@ -99,6 +107,18 @@ impl Code {
             Self::CrossOrigin => {
                 ("cross_origin", StatusCode::FORBIDDEN, "A page of another origin may not do this")
             }
+            Self::ComparesNothing => {
+                ("compares_nothing", StatusCode::NOT_FOUND, "The job has no comparison")
+            }
+            Self::EnvironmentsDiffer => {
+                ("environments_differ", StatusCode::CONFLICT, "The environments differ")
+            }
+            Self::InvalidComparison => (
+                "invalid_comparison",
+                StatusCode::UNPROCESSABLE_ENTITY,
+                "The comparison is invalid",
+            ),
+            Self::NoBaseline => ("no_baseline", StatusCode::CONFLICT, "There is no baseline"),
             Self::GateFailed => ("gate_failed", StatusCode::CONFLICT, "The gate is closed"),
             Self::HeadersTooLarge => (
                 "headers_too_large",

@@ -1,6 +1,6 @@
 //! Every route in one list, and what stands around all of them.
 
-use crate::api::{baselines, catalogue, docs, health, index, jobs, metrics};
+use crate::api::{baselines, catalogue, comparisons, docs, health, index, jobs, metrics};
 use crate::config::{App, ServerConfig};
 use crate::extract::MAX_BODY_BYTES;
 use crate::grafana;
@@ -34,6 +34,9 @@ pub(crate) fn documented() -> OpenApiRouter<App> {
         // baselines
         .routes(routes!(baselines::set::set, baselines::list::list))
         .routes(routes!(baselines::get::get, baselines::delete::delete))
+        // comparisons
+        .routes(routes!(comparisons::create::create))
+        .routes(routes!(comparisons::get::get))
         // grafana
         .routes(routes!(grafana::series::series))
         .routes(routes!(grafana::results::results))

@@ -3,6 +3,7 @@
 
 pub(crate) mod baselines;
 pub(crate) mod catalogue;
+pub(crate) mod comparisons;
 pub(crate) mod docs;
 pub(crate) mod health;
 pub(crate) mod index;

@@ -5,6 +5,7 @@
 use crate::examples;
 use crate::problem::{Code, Problem};
 use benchd_model::FieldError;
+use benchd_model::statistics::Design;
 use serde_json::{Map, Value, json};
 
 /// Operations that answer without the database.
@@ -15,6 +16,7 @@ const COMPLETE: [&str; 13] = [
     "Annotation",
     "BaselineList",
     "Choice",
+    "Comparison",
     "Gate",
     "Index",
     "Job",
@@ -208,6 +210,16 @@ fn add_examples(operation: &mut Value) {
             "200",
             json!([{"project": "shop", "scenario": "home page", "branch": "main", "value": 4.16}]),
         )],
+        "create_comparison" => {
+            operation["requestBody"]["content"]["application/json"]["examples"] = json!({
+                "loads": {"summary": "Measure two targets", "value": examples::compared_loads()},
+                "jobs": {"summary": "Compare finished jobs", "value": {
+                    "baseline": examples::id(), "candidate": examples::id(), "metric": "rps"
+                }}
+            });
+            vec![("202", queued()), ("200", json!(examples::comparison(Design::Historical)))]
+        }
+        "get_comparison" => vec![("200", json!(examples::comparison(Design::Paired)))],
         "livez" | "readyz" | "healthz" => vec![("200", json!({"status": "ok"}))],
         _ => Vec::new(),
     };

@@ -6,6 +6,7 @@
 
 mod app;
 mod baselines;
+mod comparisons;
 mod grafana;
 mod jobs;
 mod openapi;

@@ -75,6 +75,8 @@ fn every_route_of_the_contract_is_documented() {
         "POST /jobs/{id}/cancel",
         "GET /jobs/{id}/events",
         "GET /jobs/{id}/gate",
+        "POST /comparisons",
+        "GET /comparisons/{id}",
         "GET /jobs/{id}/result",
         "GET /jobs/{id}/timeline",
         "GET /livez",

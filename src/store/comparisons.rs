@@ -1,0 +1,165 @@
+//! Comparisons made from what is stored: of jobs that were measured at another
+//! time, and again of the two arms of one job, by any metric.
+
+use crate::document::unpack;
+use crate::{Store, StoreError};
+use benchd_model::arms::{self, Ask, Differing};
+use benchd_model::assemble::{Evidence, environment};
+use benchd_model::comparing::ComparedJobs;
+use benchd_model::environment::HostSnapshot;
+use benchd_model::statistics::Comparison;
+use benchd_model::{Job, JobId, JobState, TrialRecording};
+use std::sync::Arc;
+
+/// Why jobs are not compared.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CompareError {
+    /// No job is to be judged.
+    #[error("there is no candidate")]
+    NoCandidate,
+    /// There is no such job.
+    #[error("no job has the id {0}")]
+    NoSuchJob(JobId),
+    /// It waits or runs.
+    #[error("job {0} is not finished yet")]
+    NotFinished(JobId),
+    /// It ended before anything was measured, or did not come to its end.
+    #[error("job {0} is {1}, and only completed jobs are compared")]
+    NotCompleted(JobId, &'static str),
+    /// It has one arm only.
+    #[error("job {0} compares nothing: it was posted without `compare`")]
+    ComparesNothing(JobId),
+    /// There is no stored baseline to compare with.
+    #[error(
+        "there is no baseline for project {project:?}, scenario {scenario:?} in environment {environment}: \
+         name the jobs to compare with, or set one"
+    )]
+    NoBaseline {
+        /// The candidate's project.
+        project: String,
+        /// Its scenario.
+        scenario: String,
+        /// The fingerprint of where it was measured.
+        environment: String,
+    },
+    /// They were measured in environments that differ.
+    #[error("the environments differ ({}): the difference may be theirs; force the comparison to see it all the same", fingerprints(.0))]
+    Differing(Differing),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+fn fingerprints(differing: &Differing) -> String {
+    let each = |(fingerprint, job): (&String, &JobId)| format!("{fingerprint} of job {job}");
+    differing.environments.iter().map(each).collect::<Vec<_>>().join(", ")
+}
+
+/// What a result was made from.
+struct Stored {
+    job: Job,
+    recordings: Vec<TrialRecording>,
+    host: HostSnapshot,
+    same_host: bool,
+}
+
+impl Stored {
+    fn evidence(&self) -> Evidence<'_> {
+        Evidence {
+            job_id: self.job.id,
+            spec: &self.job.spec,
+            state: self.job.state,
+            recordings: &self.recordings,
+            host: self.host.clone(),
+            same_host: self.same_host,
+            noise_floor_pct: None,
+            baseline: None,
+        }
+    }
+}
+
+impl Store {
+    /// Compares jobs that were measured already.
+    ///
+    /// # Errors
+    /// Why they are not compared.
+    pub async fn compare(&self, asked: &ComparedJobs) -> Result<Comparison, CompareError> {
+        let mut candidate = Vec::new();
+        for id in &asked.candidate {
+            candidate.push(self.stored(*id).await?);
+        }
+        let mut baseline = Vec::new();
+        for id in &asked.baseline {
+            baseline.push(self.stored(*id).await?);
+        }
+        let first = candidate.first().ok_or(CompareError::NoCandidate)?;
+        let usual = first.job.spec.load.model.usual_metric();
+        let metric = asked.metric.clone().unwrap_or_else(|| usual.to_owned());
+        let fingerprint = environment(&first.evidence()).fingerprint;
+        if baseline.is_empty() {
+            let (project, scenario) =
+                (first.job.spec.project.clone(), first.job.spec.scenario.clone());
+            return Err(CompareError::NoBaseline { project, scenario, environment: fingerprint });
+        }
+        let floor = self.noise_floor(&first.job.spec.target.url, &fingerprint, &metric).await?;
+        let ask = Ask {
+            metric,
+            margin_pct: asked.margin_pct,
+            seed: asked.seed,
+            noise_floor_pct: floor.map(|floor| floor.floor_pct),
+        };
+        let forced = asked.force;
+        unpack(move || {
+            let baseline: Vec<Evidence<'_>> = baseline.iter().map(Stored::evidence).collect();
+            let candidate: Vec<Evidence<'_>> = candidate.iter().map(Stored::evidence).collect();
+            Ok(arms::historical(&baseline, &candidate, &ask, forced))
+        })
+        .await?
+        .map_err(CompareError::Differing)
+    }
+
+    /// The comparison that the job measured, by `metric` and `margin_pct` or, where
+    /// they are not given, by its own.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub async fn comparison(
+        &self,
+        id: JobId,
+        metric: Option<String>,
+        margin_pct: Option<f64>,
+    ) -> Result<Comparison, CompareError> {
+        let stored = Arc::new(self.stored(id).await?);
+        let spec = &stored.job.spec;
+        let Some(compare) = &spec.compare else { return Err(CompareError::ComparesNothing(id)) };
+        let metric = metric.unwrap_or_else(|| compare.metric.clone());
+        let result = self.result(id).await?;
+        let fingerprint = result.map(|result| result.environment.fingerprint).unwrap_or_default();
+        let floor = self.noise_floor(&spec.target.url, &fingerprint, &metric).await?;
+        let floor = floor.filter(|_| !compare.of_itself());
+        let ask = Ask {
+            metric,
+            margin_pct: margin_pct.unwrap_or(compare.margin_pct),
+            seed: spec.seed(id),
+            noise_floor_pct: floor.map(|floor| floor.floor_pct),
+        };
+        let found = Arc::clone(&stored);
+        let compared = unpack(move || Ok(arms::paired(&found.evidence(), &ask))).await?;
+        compared.ok_or(CompareError::ComparesNothing(id))
+    }
+
+    async fn stored(&self, id: JobId) -> Result<Stored, CompareError> {
+        let job = self.job(id).await?.ok_or(CompareError::NoSuchJob(id))?;
+        match job.state {
+            JobState::Completed => {}
+            state if state.is_finished() => {
+                return Err(CompareError::NotCompleted(id, state.name()));
+            }
+            _ => return Err(CompareError::NotFinished(id)),
+        }
+        let recordings = self.recordings(id).await?;
+        let (host, same_host) = self.host(id).await?.unwrap_or_default();
+        Ok(Stored { job, recordings, host, same_host })
+    }
+}
