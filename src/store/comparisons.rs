@@ -5,6 +5,7 @@ use crate::document::unpack;
 use crate::{Store, StoreError};
 use benchd_model::arms::{self, Ask, Differing};
 use benchd_model::assemble::{Evidence, environment};
+use benchd_model::baseline::DEFAULT_BASELINE;
 use benchd_model::comparing::ComparedJobs;
 use benchd_model::environment::HostSnapshot;
 use benchd_model::statistics::Comparison;
@@ -98,9 +99,17 @@ impl Store {
         let metric = asked.metric.clone().unwrap_or_else(|| usual.to_owned());
         let fingerprint = environment(&first.evidence()).fingerprint;
         if baseline.is_empty() {
-            let (project, scenario) =
-                (first.job.spec.project.clone(), first.job.spec.scenario.clone());
-            return Err(CompareError::NoBaseline { project, scenario, environment: fingerprint });
+            let spec = &first.job.spec;
+            let found = self
+                .find_baseline(&spec.project, &spec.scenario, &fingerprint, DEFAULT_BASELINE)
+                .await?;
+            let usable = found.filter(|found| asked.force || found.environment == fingerprint);
+            let found = usable.ok_or_else(|| CompareError::NoBaseline {
+                project: spec.project.clone(),
+                scenario: spec.scenario.clone(),
+                environment: fingerprint.clone(),
+            })?;
+            baseline.push(self.stored(found.job_id).await?);
         }
         let floor = self.noise_floor(&first.job.spec.target.url, &fingerprint, &metric).await?;
         let ask = Ask {

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 const WITHOUT_DATABASE: [&str; 5] = ["livez", "index", "openapi", "docs", "list_metrics"];
 
 /// Documents that always show all of their fields.
-const COMPLETE: [&str; 13] = [
+const COMPLETE: [&str; 14] = [
     "Annotation",
     "BaselineList",
     "Choice",
