@@ -84,5 +84,13 @@ echo "${summary:-$(cat "$kept/gate")}"
 case $status-$verdict in
     200-pass) exit 0 ;;
     409-fail) exit 99 ;;
+    409-) ;;
+    *) exit 125 ;;
+esac
+# Nothing was measured; the job says why.
+ask job --retry 3 "$url" >/dev/null || true
+case $(field job error_code) in
+    invalid_job | target_unresolved) exit 2 ;;
+    target_refused) exit 3 ;;
     *) exit 125 ;;
 esac

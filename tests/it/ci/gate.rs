@@ -35,6 +35,9 @@ fn the_script_exits_by_the_verdict() {
     let (server, url) = (format!("http://{}/", service.address), nginx.url("/"));
     let mut strict = job(&url, &json!(["latency_p99.99_ms < 5s"]));
     strict["on_inconclusive"] = json!("fail");
+    // Only the worker can tell that this address is none of its host.
+    let mut elsewhere = job(&url, &json!([]));
+    elsewhere["load"]["source_addresses"] = json!(["192.0.2.9"]);
     for (job, code, told) in [
         (job(&url, &json!(["latency_p50_ms < 5s"])), 0, "\npass: "),
         (job(&url, &json!(["latency_p50_ms < 0.0001"])), 99, "fail: latency_p50_ms < 0.0001"),
@@ -46,6 +49,7 @@ fn the_script_exits_by_the_verdict() {
         (strict, 125, "inconclusive: latency_p99.99_ms < 5s"),
         (job(&url, &json!(["rsp > 5"])), 2, "did you mean \\\"rps\\\"?"),
         (json!([]), 2, "invalid_"),
+        (elsewhere, 2, "192.0.2.9"),
         (job("http://192.0.2.1/", &json!([])), 3, "target_refused"),
     ] {
         let ended = gate(folder.path(), &server, &job, &[]);
