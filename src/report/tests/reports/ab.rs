@@ -49,7 +49,7 @@ fn report_like(golden: &str, spec: Value, rows: &[AbRow]) -> AbReport {
 }
 
 fn spec(url: &str, connections: u32, requests: u64, keepalive: bool) -> Value {
-    json!({"target": {"url": url, "insecure": true},
+    json!({"target": {"url": url, "insecure": url.starts_with("https")},
            "load": {"connections": connections, "requests": requests, "keepalive": keepalive}})
 }
 
