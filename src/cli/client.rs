@@ -80,8 +80,17 @@ impl Client {
 
     /// Posts a job document.
     pub(crate) async fn post_job(&self, document: &Value) -> anyhow::Result<Job> {
+        self.post("jobs", document).await
+    }
+
+    /// Posts a document and reads the answer's.
+    pub(crate) async fn post<T: serde::de::DeserializeOwned>(
+        &self,
+        path: &str,
+        document: &Value,
+    ) -> anyhow::Result<T> {
         let request = self
-            .request(Method::POST, "jobs")
+            .request(Method::POST, path)
             .header(CONTENT_TYPE, "application/json")
             .body(Full::from(document.to_string()))?;
         json(self.send(request).await?).await

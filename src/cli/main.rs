@@ -4,6 +4,7 @@
 mod ab;
 mod args;
 mod client;
+mod compare;
 mod demo;
 mod exit;
 mod follow;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         Command::Openapi => output::print(&benchd_server::openapi_json()).map(|()| Exit::Pass),
         Command::Metrics(args) => metrics::list(&args),
         Command::Run(args) => runtime().block_on(run::run(*args, own())),
+        Command::Compare(args) => runtime().block_on(compare::compare(*args, own())),
         Command::Serve(args) => runtime().block_on(serve::serve(args, policy)),
         Command::Worker(args) => runtime().block_on(serve::worker(args, policy)),
         Command::Demo(args) => runtime().block_on(demo::demo(args)),

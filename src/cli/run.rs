@@ -1,11 +1,11 @@
 //! `benchd run`: one job, measured here or by a service, and its report.
 
-mod document;
+pub(crate) mod document;
 mod here;
-mod outputs;
+pub(crate) mod outputs;
 mod target;
 mod there;
-mod words;
+pub(crate) mod words;
 
 use crate::args::RunArgs;
 use crate::exit::{Exit, Stop};
@@ -14,20 +14,31 @@ use crate::signal;
 use benchd_model::Job;
 use benchd_model::policy::TargetPolicy;
 use outputs::Outputs;
+use serde_json::Value;
 
 /// Measures what was asked for and delivers the report.
 pub(crate) async fn run(args: RunArgs, policy: TargetPolicy) -> anyhow::Result<Exit> {
     let outputs = Outputs::prepare(&args)?;
     let document = document::build(&args)?;
+    measure(&args, &document, policy, outputs).await
+}
+
+/// Measures the job of `document`, here or by a service, and delivers its report.
+pub(crate) async fn measure(
+    args: &RunArgs,
+    document: &Value,
+    policy: TargetPolicy,
+    outputs: Outputs,
+) -> anyhow::Result<Exit> {
     let shutdown = signal::shutdown()?;
     match &args.output.server {
-        Some(server) => there::run(&args, server, &document, outputs, shutdown).await,
+        Some(server) => there::run(args, server, document, outputs, shutdown).await,
         None => {
             if args.output.wait.is_some() {
                 let wait = args.sources.name("--wait");
                 tell(format_args!("benchd: {wait} has no effect without --server"));
             }
-            here::run(&args, &document, policy, outputs, shutdown).await
+            here::run(args, document, policy, outputs, shutdown).await
         }
     }
 }

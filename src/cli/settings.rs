@@ -63,8 +63,10 @@ pub(crate) fn load(args: impl Iterator<Item = OsString>) -> Result<Settings, Ref
             }
         })?;
     let mut cli = Cli::from_arg_matches(&matches).map_err(Refusal::Clap)?;
-    if let Command::Run(args) = &mut cli.command {
-        args.sources = Sources::of(&command, &matches, &file);
+    match &mut cli.command {
+        Command::Run(args) => args.sources = Sources::of(&command, &matches, &file),
+        Command::Compare(args) => args.sources = Sources::of(&command, &matches, &file),
+        _ => {}
     }
     Ok(Settings {
         command: cli.command,

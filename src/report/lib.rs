@@ -17,7 +17,7 @@ use std::borrow::Cow;
 use std::str::FromStr;
 
 pub use csv::timeline as timeline_csv;
-pub use table::{render_table, timeline_table};
+pub use table::{render_comparison, render_table, timeline_table};
 
 /// The formats a result can be read in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

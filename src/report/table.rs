@@ -1,6 +1,7 @@
 //! What a person reads in a terminal after a run: the verdict first, then what
 //! stands behind it. Fits 80 columns; no colour unless asked for.
 
+mod comparison;
 mod layout;
 mod timeline;
 
@@ -15,6 +16,7 @@ use benchd_model::result::{AddressResult, StubStatusResult};
 use benchd_model::{JobSpec, Outcome, RunResult, Verdict};
 use layout::Page;
 
+pub use comparison::render_comparison;
 pub use timeline::timeline_table;
 
 /// Renders the report. `colour` adds ANSI colours to the verdict and headings.
@@ -23,6 +25,9 @@ pub fn render_table(report: &Report<'_>, colour: bool) -> String {
     let result = report.result;
     let mut page = Page::new(colour);
     write_verdict(&mut page, result);
+    if let Some(compared) = &result.comparison {
+        comparison::write_comparison(&mut page, compared);
+    }
     write_setting(&mut page, report);
     write_figures(&mut page, result);
     write_latency(&mut page, result);

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use serde_json::{Map, Value, json};
 
 /// Builds the document: the file first, then the flags over it.
-pub(super) fn build(args: &RunArgs) -> anyhow::Result<Value> {
+pub(crate) fn build(args: &RunArgs) -> anyhow::Result<Value> {
     let mut document = match &args.file {
         Some(path) => {
             let text = std::fs::read_to_string(path)
@@ -119,7 +119,7 @@ pub(super) fn section<'a>(
     value.as_object_mut().expect("it was made an object just above")
 }
 
-pub(super) fn put<T: serde::Serialize>(
+pub(crate) fn put<T: serde::Serialize>(
     object: &mut Map<String, Value>,
     key: &str,
     value: Option<T>,

@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use benchd_model::event::JobEventKind;
 use benchd_model::policy::{RegisteredTarget, TargetPolicy};
 use benchd_model::{Job, JobId, JobSpec, RunResult, Timestamp, TrialRecording};
-use benchd_report::{Format, Report, render, render_table};
+use benchd_report::Report;
 use benchd_store::{NewJob, Store};
 use benchd_worker::{Outcome, ResolveError, Worker, WorkerConfig, WorkerError};
 use serde_json::Value;
@@ -141,10 +141,7 @@ fn deliver(
 ) -> anyhow::Result<()> {
     job.spec = job.spec.redacted();
     let report = Report { job: &job, result, recordings };
-    let texts = outputs.forms().into_iter().map(|form| match form {
-        (Format::Table, colour) => (form, render_table(&report, colour)),
-        (format, _) => (form, render(format, &report)),
-    });
-    let texts = texts.collect();
+    let texts = outputs.forms().into_iter().map(|form| Ok((form, outputs.text(form, &report)?)));
+    let texts = texts.collect::<anyhow::Result<_>>()?;
     outputs.deliver(&texts)
 }

@@ -4,7 +4,7 @@
 use crate::args::RunArgs;
 use crate::exit::{Exit, Stop};
 use crate::output::{print, tell};
-use benchd_report::Format;
+use benchd_report::{Format, Report, render, render_table};
 use std::collections::HashMap;
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, IsTerminal as _, Write as _};
@@ -16,10 +16,12 @@ use tempfile::NamedTempFile;
 const STEP_SUMMARY: &str = "GITHUB_STEP_SUMMARY";
 
 /// A format, and whether it is shown in colours.
-pub(super) type Form = (Format, bool);
+pub(crate) type Form = (Format, bool);
 
 /// Everything that is to be made of one result.
-pub(super) struct Outputs {
+pub(crate) struct Outputs {
+    /// JSON is that of the comparison, not of the whole result.
+    pub(super) of_comparison: bool,
     printed: Form,
     files: Vec<OutputFile>,
     summary: Option<PathBuf>,
@@ -40,7 +42,7 @@ impl Outputs {
     ///
     /// # Errors
     /// Such as a format that is none, or a folder that is missing.
-    pub(super) fn prepare(args: &RunArgs) -> anyhow::Result<Self> {
+    pub(crate) fn prepare(args: &RunArgs) -> anyhow::Result<Self> {
         let wrong = |flag: &str, why: String| {
             Stop::error(Exit::Usage, format!("{}: {why}", args.sources.name(flag)))
         };
@@ -65,9 +67,28 @@ impl Outputs {
         }
         let variable = std::env::var_os(STEP_SUMMARY).filter(|path| !path.is_empty());
         Ok(Self {
+            of_comparison: false,
             printed: (format, io::stdout().is_terminal()),
             files,
             summary: variable.filter(|_| args.output.summary).map(PathBuf::from),
+        })
+    }
+
+    /// The same for a comparison, whose JSON is a document of its own.
+    pub(crate) fn of_comparison(self) -> Self {
+        Self { of_comparison: true, ..self }
+    }
+
+    /// The text of a form, unless it is that of the comparison.
+    pub(super) fn text(
+        &self,
+        (format, colour): Form,
+        report: &Report<'_>,
+    ) -> anyhow::Result<String> {
+        Ok(match (format, &report.result.comparison) {
+            (Format::Table, _) => render_table(report, colour),
+            (Format::Json, Some(comparison)) if self.of_comparison => json_text(comparison)?,
+            (format, _) => render(format, report),
         })
     }
 
@@ -109,6 +130,11 @@ impl Outputs {
         }
         print(&texts[&self.printed]).and(outcome)
     }
+}
+
+/// A document as it is printed.
+pub(crate) fn json_text(document: &impl serde::Serialize) -> anyhow::Result<String> {
+    Ok(format!("{}\n", serde_json::to_string_pretty(document)?))
 }
 
 impl OutputFile {

@@ -1,12 +1,13 @@
 //! The job measured by a service.
 
-use super::outputs::Outputs;
+use super::outputs::{Outputs, json_text};
 use super::{no_result, words};
 use crate::args::RunArgs;
 use crate::client::Client;
 use crate::exit::{Exit, Stop};
 use crate::follow::{PATIENCE, Progress};
 use crate::serve::read_token;
+use benchd_model::statistics::Comparison;
 use benchd_model::{Job, JobId, RunResult, Span};
 use benchd_report::{Format, Report, render, render_table};
 use serde_json::Value;
@@ -85,6 +86,10 @@ async fn deliver(client: &Client, job: &Job, outputs: Outputs) -> anyhow::Result
             (Format::Table, colour) => {
                 let result: RunResult = client.json(&path).await?;
                 render_table(&Report { job, result: &result, recordings: &[] }, colour)
+            }
+            (Format::Json, _) if outputs.of_comparison => {
+                let path = format!("comparisons/{}", job.id);
+                json_text(&client.json::<Comparison>(&path).await?)?
             }
             // Its links are read far away from the service.
             (Format::Markdown, _) => {

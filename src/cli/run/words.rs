@@ -6,7 +6,7 @@ use crate::exit::{Exit, Stop};
 use benchd_model::FieldError;
 
 /// Which flag sets which field; a field without one is named by its pointer.
-const FLAGS: [(&str, &str); 33] = [
+const FLAGS: [(&str, &str); 39] = [
     ("/load/connections", "-c"),
     ("/load/requests", "-n"),
     ("/load/model", "--rate"),
@@ -38,6 +38,12 @@ const FLAGS: [(&str, &str); 33] = [
     ("/criteria", "--criteria"),
     ("/labels", "--label"),
     ("/trials", "--trials"),
+    ("/compare/metric", "--metric"),
+    ("/compare/margin_pct", "--margin"),
+    ("/compare/blocks", "--blocks"),
+    ("/compare/seed", "--seed"),
+    ("/compare/baseline/target/stub_status", "--baseline-stub-status"),
+    ("/compare/baseline/target", "BASELINE"),
     ("/project", "--project"),
     ("/scenario", "--scenario"),
 ];
@@ -54,7 +60,7 @@ const WORDS: [(&str, &str); 4] = [
 const SOCKET_URL: &str = "URL";
 
 /// A refusal of the document that these arguments make.
-pub(super) fn refusal(args: &RunArgs, exit: Exit, errors: &[FieldError]) -> anyhow::Error {
+pub(crate) fn refusal(args: &RunArgs, exit: Exit, errors: &[FieldError]) -> anyhow::Error {
     let lines: Vec<String> = errors.iter().map(|error| line(args, error)).collect();
     Stop::error(exit, lines.join("\nbenchd: "))
 }

@@ -25,6 +25,15 @@ pub enum Design {
 }
 
 impl Design {
+    /// The design as it is written in JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Paired => "paired",
+            Self::Historical => "historical",
+        }
+    }
+
     /// How the figures are made.
     const fn method(self) -> &'static str {
         match self {
