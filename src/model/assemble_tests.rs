@@ -205,6 +205,24 @@ fn nginx_and_we_agree_when_nobody_else_asks() {
 }
 
 #[test]
+fn a_closed_status_connection_is_a_reload_while_counters_go_on_and_else_a_restart() {
+    let run = |connected, requests| {
+        let during = StubStatusPoll { connected, ..poll(PollMoment::During, 500_000, 6, 601) };
+        let before = poll(PollMoment::Before, -10, 5, 100);
+        let after = poll(PollMoment::After, 1_000_000, 6, requests);
+        judge(&spec(&[]), &[with_polls(vec![before, during, after])])
+    };
+    let told = |sentences: &[String], part: &str| sentences.iter().any(|s| s.contains(part));
+    let reloaded = run(true, 1102);
+    assert_eq!((reloaded.verdict, reloaded.validity.reconciled), (Verdict::Pass, Some(true)));
+    assert!(told(&reloaded.notes, "it was reloaded"), "{:?}", reloaded.notes);
+    assert!(!told(&run(false, 1102).notes, "reloaded"));
+    let restarted = run(true, 900);
+    assert!(told(&restarted.validity.reasons, "nginx was restarted during the run, or"));
+    assert!(!told(&run(false, 900).validity.reasons, "restarted"));
+}
+
+#[test]
 fn a_wall_clock_that_is_set_back_is_no_restart_of_nginx() {
     // Kept by wall clock, which went back an hour in the middle of the run.
     let recordings = [with_polls(vec![

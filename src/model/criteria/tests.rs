@@ -339,3 +339,42 @@ fn what_was_observed_is_shown_in_six_digits() {
         assert_eq!(six_digits(value), shown);
     }
 }
+
+#[test]
+fn one_bad_request_among_many_fails_only_who_asks_for_none() {
+    let run = [recording(vec![second(0, tally(9_999, 1, SECOND_US))])];
+    assert_eq!(judge(&spec(&[]), &run).verdict, Verdict::Pass);
+    let strict = judge(&spec(&["failures == 0", "failures_reset < 1"]), &run);
+    assert_eq!(strict.verdict, Verdict::Fail);
+    let told =
+        "failures == 0 is violated, observed 1; failures_reset < 1 is violated, observed 1 (";
+    assert!(strict.summary.contains(told), "{}", strict.summary);
+}
+
+#[test]
+fn several_trials_have_a_spread_and_one_has_none() {
+    let trial = |trial, ok| TrialRecording { trial, ..recording(seconds(&[ok])) };
+    let several = JobSpec { trials: 3, ..spec(&[]) };
+    let result = judge(&several, &[trial(0, 90), trial(1, 120), trial(2, 1000)]);
+    let rps = &result.spread["rps"];
+    assert_eq!((rps.median, rps.min, rps.max, rps.n), (120.0, 90.0, 1000.0, 3));
+    assert_eq!(result.spread["error_ratio"].cv, None);
+    assert_eq!(result.spread["latency_p90_ms"].n, 2, "90 samples support no p90");
+    assert!(!result.spread.contains_key("latency_p99_ms"), "one trial alone supports it");
+    assert!(judge(&spec(&[]), &[trial(0, 90)]).spread.is_empty());
+}
+
+#[test]
+fn what_waited_when_an_open_loop_was_aborted_was_not_missed() {
+    let load = json!({"connections": 1, "rate": 100, "duration": "60s"});
+    let spec = parsed(&job(&load, &json!(["abort: latency_max_ms < 5"])));
+    let verdict = |aborted: u64| {
+        let mut cut = Tally { due: 100, begun: 60, ..tally(60, 0, SECOND_US) };
+        (0..aborted).for_each(|_| cut.counts.add(Outcome::Aborted));
+        cut.latency.record_us(9000);
+        let mut recording = recording(vec![second(0, cut)]);
+        recording.end.as_mut().unwrap().reason = EndReason::Aborted;
+        judge(&spec, &[recording]).verdict
+    };
+    assert_eq!((verdict(40), verdict(5)), (Verdict::Fail, Verdict::Invalid));
+}
