@@ -137,11 +137,13 @@ fn jobs_of_another_time_are_compared_within_one_environment_only() {
     let (before, after) = (trials(1000), trials(800));
     let (a, b) = (evidence(&spec, JobId::new(), &before), evidence(&spec, JobId::new(), &after));
     let ask = Ask { metric: "rps".into(), margin_pct: 5.0, seed: 1, noise_floor_pct: None };
-    let found = historical(&[a.clone()], &[b.clone()], &ask, false).unwrap();
+    let found =
+        historical(std::slice::from_ref(&a), std::slice::from_ref(&b), &ask, false).unwrap();
     assert_eq!((found.decision, found.design), (Decision::Regression, Design::Historical));
     assert!(found.advisory && found.baseline.run_ids == [a.job_id], "{found:?}");
     let moved = Evidence { host: HostSnapshot { cores: 64, ..HostSnapshot::default() }, ..b };
-    let Err(Differing { environments }) = historical(&[a.clone()], &[moved.clone()], &ask, false)
+    let Err(Differing { environments }) =
+        historical(std::slice::from_ref(&a), std::slice::from_ref(&moved), &ask, false)
     else {
         panic!("compared across environments");
     };
