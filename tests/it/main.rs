@@ -8,6 +8,7 @@ mod addressing;
 mod api;
 mod ci;
 mod cli;
+mod compare;
 mod demo;
 mod docker;
 mod http2;

@@ -155,7 +155,9 @@ fn undecided(
     let further = further_blocks(effect, better, margin_pct);
     let outlook = match further {
         Some(blocks) => format!("about {blocks} further blocks would decide it"),
-        None => "the effect is so near the margin that more blocks would not decide it".to_owned(),
+        None => format!(
+            "even {MOST_BLOCKS} blocks would not decide it: the effect is small beside the noise, or lies at the margin"
+        ),
     };
     Judgement::inconclusive(vec![format!("{crossing}; {outlook}")], further)
 }
