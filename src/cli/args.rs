@@ -1,11 +1,17 @@
 //! What can be typed. Every flag has a variable `BENCHD_…` and a key in
 //! `benchd.toml` (see `settings`); flag before variable before file.
 
+mod records;
+
 use crate::settings::Sources;
 use clap::{Args, Parser, Subcommand};
 use serde_json::Number;
 use std::ffi::OsString;
 use std::path::PathBuf;
+
+pub(crate) use records::{
+    BaselineCommand, BaselineRule, HistoryArgs, ListArgs, Place, RemoveArgs, SetArgs,
+};
 
 /// Benchmark-as-a-service for nginx and any HTTP server.
 #[derive(Debug, Parser)]
@@ -36,6 +42,11 @@ pub(crate) enum Command {
     /// Take ab's options and print ab's report, with honest counts
     #[command(disable_help_flag = true)]
     Ab(AbOptions),
+    /// Say which finished jobs others are compared with
+    #[command(subcommand)]
+    Baseline(BaselineCommand),
+    /// Show the runs of a scenario and where a metric's level changed
+    History(HistoryArgs),
     /// Show the whole of it: service, target, job, result
     Demo(DemoArgs),
     /// List the metrics that criteria may speak of
@@ -70,6 +81,8 @@ pub(crate) struct ServeArgs {
           value_parser = clap::value_parser!(u32).range(0..=64))]
     pub(crate) workers: u32,
     #[command(flatten)]
+    pub(crate) rule: BaselineRule,
+    #[command(flatten)]
     pub(crate) token: Token,
 }
 
@@ -94,6 +107,8 @@ pub(crate) struct Token {
 pub(crate) struct WorkerArgs {
     #[command(flatten)]
     pub(crate) database: Database,
+    #[command(flatten)]
+    pub(crate) rule: BaselineRule,
 }
 
 #[derive(Debug, Args)]
@@ -307,6 +322,8 @@ pub(crate) struct JudgeArgs {
     /// Scenario of the project [default: default]
     #[arg(long, env = "BENCHD_SCENARIO", value_name = "NAME")]
     pub(crate) scenario: Option<String>,
+    #[command(flatten)]
+    pub(crate) rule: BaselineRule,
 }
 
 #[derive(Debug, Args)]

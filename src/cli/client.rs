@@ -83,7 +83,7 @@ impl Client {
         self.post("jobs", document).await
     }
 
-    /// Posts a document and reads the answer's.
+    /// Posts a document and reads what it made.
     pub(crate) async fn post<T: serde::de::DeserializeOwned>(
         &self,
         path: &str,
@@ -94,6 +94,11 @@ impl Client {
             .header(CONTENT_TYPE, "application/json")
             .body(Full::from(document.to_string()))?;
         json(self.send(request).await?).await
+    }
+
+    pub(crate) async fn delete(&self, path: &str) -> anyhow::Result<()> {
+        let request = self.request(Method::DELETE, path).body(Full::default())?;
+        self.send(request).await.map(drop)
     }
 
     pub(crate) async fn job(&self, id: JobId) -> anyhow::Result<Job> {

@@ -39,7 +39,7 @@ pub(crate) async fn demo(args: DemoArgs) -> anyhow::Result<Exit> {
         store,
         TargetPolicy::default(),
         None,
-        1,
+        serve::Working { workers: 1, ..serve::Working::default() },
         stop.clone(),
     ));
     let shown = show(&server, &target, &shutdown).await;

@@ -3,14 +3,17 @@
 
 mod ab;
 mod args;
+mod baseline;
 mod client;
 mod compare;
 mod demo;
 mod exit;
 mod follow;
+mod history;
 mod local;
 mod metrics;
 mod output;
+mod records;
 mod run;
 mod serve;
 mod settings;
@@ -38,6 +41,8 @@ fn main() -> ExitCode {
         Command::Ab(args) => return ab::run(&args.options, &own()),
         Command::Openapi => output::print(&benchd_server::openapi_json()).map(|()| Exit::Pass),
         Command::Metrics(args) => metrics::list(&args),
+        Command::Baseline(command) => runtime().block_on(baseline::run(command)),
+        Command::History(args) => runtime().block_on(history::show(args)),
         Command::Run(args) => runtime().block_on(run::run(*args, own())),
         Command::Compare(args) => runtime().block_on(compare::compare(*args, own())),
         Command::Serve(args) => runtime().block_on(serve::serve(args, policy)),

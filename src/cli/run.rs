@@ -32,7 +32,15 @@ pub(crate) async fn measure(
 ) -> anyhow::Result<Exit> {
     let shutdown = signal::shutdown()?;
     match &args.output.server {
-        Some(server) => there::run(args, server, document, outputs, shutdown).await,
+        Some(server) => {
+            if !args.judge.rule.baseline_when.is_empty() {
+                let rule = args.sources.name("--baseline-when");
+                tell(format_args!(
+                    "benchd: {rule} has no effect with --server: the service has its own"
+                ));
+            }
+            there::run(args, server, document, outputs, shutdown).await
+        }
         None => {
             if args.output.wait.is_some() {
                 let wait = args.sources.name("--wait");

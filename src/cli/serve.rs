@@ -32,8 +32,17 @@ pub(crate) async fn serve(args: ServeArgs, policy: TargetPolicy) -> anyhow::Resu
     let address = listener.local_addr()?;
     tracing::info!(database = store.describe(), workers = args.workers, "serving http://{address}");
     output::print(&format!("listening on http://{address}\n"))?;
-    serve_on(listener, store, policy, token, args.workers, shutdown).await?;
+    let working = Working { workers: args.workers, baseline_when: args.rule.baseline_when };
+    serve_on(listener, store, policy, token, working, shutdown).await?;
     Ok(Exit::Pass)
+}
+
+/// The workers inside a service.
+#[derive(Default)]
+pub(crate) struct Working {
+    pub(crate) workers: u32,
+    /// See [`WorkerConfig::baseline_when`].
+    pub(crate) baseline_when: Vec<(String, String)>,
 }
 
 /// Runs service and workers on a bound listener until the token is cancelled.
@@ -42,13 +51,16 @@ pub(crate) async fn serve_on(
     store: Store,
     policy: TargetPolicy,
     token: Option<String>,
-    workers: u32,
+    working: Working,
     shutdown: CancellationToken,
 ) -> anyhow::Result<()> {
     let policy = Arc::new(policy);
+    let Working { workers, baseline_when } = working;
     let mut working = JoinSet::new();
     for _ in 0..workers {
-        let worker = Worker::new(store.clone(), WorkerConfig::new(Arc::clone(&policy)));
+        let baseline_when = baseline_when.clone();
+        let config = WorkerConfig { baseline_when, ..WorkerConfig::new(Arc::clone(&policy)) };
+        let worker = Worker::new(store.clone(), config);
         let shutdown = shutdown.clone();
         working.spawn(async move { worker.run(shutdown).await });
     }
@@ -77,7 +89,9 @@ pub(crate) async fn worker(args: WorkerArgs, policy: TargetPolicy) -> anyhow::Re
     let shutdown = signal::shutdown()?;
     let store = local::open_store(args.database.database.as_deref()).await?;
     tracing::info!(database = store.describe(), "working");
-    Worker::new(store, WorkerConfig::new(Arc::new(policy))).run(shutdown).await;
+    let baseline_when = args.rule.baseline_when;
+    let config = WorkerConfig { baseline_when, ..WorkerConfig::new(Arc::new(policy)) };
+    Worker::new(store, config).run(shutdown).await;
     Ok(Exit::Pass)
 }
 

@@ -77,11 +77,7 @@ pub(crate) fn load(args: impl Iterator<Item = OsString>) -> Result<Settings, Ref
 /// The command line with what holds for flags of every name.
 fn forgiving(command: clap::Command) -> clap::Command {
     let command = command.mut_args(forgiving_flag);
-    command.mut_subcommands(
-        |sub| {
-            if sub.get_name() == "ab" { sub } else { sub.mut_args(forgiving_flag) }
-        },
-    )
+    command.mut_subcommands(|sub| if sub.get_name() == "ab" { sub } else { forgiving(sub) })
 }
 
 /// An empty variable is as good as none, `1` and `yes` are as good as `true`,

@@ -31,6 +31,7 @@ pub mod statistics;
 pub mod stub_status;
 pub mod time;
 pub mod timeline;
+pub mod trend;
 mod validity;
 pub mod verdict;
 

@@ -14,6 +14,7 @@ use benchd_model::statistics::{
     compare,
 };
 use benchd_model::stub_status::{PollMoment, StubStatus, StubStatusPoll};
+use benchd_model::trend::{LevelChange, Run, Trend};
 use benchd_model::{
     Job, JobId, JobSpec, JobState, KernelCounts, Outcome, Phase, RunResult, SecondRecord, Tally,
     TimelineRow, Timestamp, TrialEnd, TrialRecording, timeline,
@@ -210,6 +211,32 @@ pub(crate) fn baseline() -> Baseline {
     }
 }
 
+/// Its scenario's history: five runs twice as fast, and five as slow as it.
+fn history() -> Vec<Run> {
+    let run = |hour: i64| {
+        let mut job = completed();
+        let id = format!("01936f5c-8d40-7c3e-9a55-2f6b1d0e4a{hour:02}");
+        job.id = JobId(id.parse().expect("it is a UUID"));
+        job.finished_at = Some(Timestamp::from_micros(POSTED_US + hour * 3600 * SECOND_US));
+        let mut result = result();
+        result.rps = if hour < 5 { 400.0 } else { 200.0 } + (hour % 3) as f64;
+        Run::of(&job, &result, &["rps".to_owned()])
+    };
+    (0..10).map(run).collect()
+}
+
+/// By one metric.
+pub(crate) fn trend() -> Trend {
+    let spec = spec();
+    let trend = benchd_model::trend::trend(&spec.project, &spec.scenario, "rps", &history());
+    trend.expect("the metric is known")
+}
+
+/// What changed in it.
+pub(crate) fn changes() -> Vec<LevelChange> {
+    benchd_model::trend::changes(&history(), &["rps".to_owned()]).levels
+}
+
 /// A row of its timeline.
 pub(crate) fn timeline_row() -> TimelineRow {
     timeline::all(&[recording()], &spec().load).remove(0)
@@ -303,7 +330,7 @@ fn poll(moment: PollMoment, offset_us: i64, requests: u64) -> StubStatusPoll {
 
 #[cfg(test)]
 mod tests {
-    use super::{completed, result};
+    use super::{changes, completed, result, trend};
     use benchd_model::Verdict;
 
     #[test]
@@ -312,5 +339,11 @@ mod tests {
         assert_eq!(result.verdict, Verdict::Pass, "{}", result.summary);
         assert_eq!(result.validity.reconciled, Some(true), "{:?}", result.server);
         assert_eq!(completed().summary, Some(result.summary));
+    }
+
+    #[test]
+    fn the_example_of_a_history_shows_its_change() {
+        assert_eq!(changes().len(), 1);
+        assert_eq!(trend().change_points[0].index, 5);
     }
 }

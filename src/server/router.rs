@@ -1,6 +1,6 @@
 //! Every route in one list, and what stands around all of them.
 
-use crate::api::{baselines, catalogue, comparisons, docs, health, index, jobs, metrics};
+use crate::api::{baselines, catalogue, comparisons, docs, health, history, index, jobs, metrics};
 use crate::config::{App, ServerConfig};
 use crate::extract::MAX_BODY_BYTES;
 use crate::grafana;
@@ -31,6 +31,7 @@ pub(crate) fn documented() -> OpenApiRouter<App> {
         .routes(routes!(jobs::timeline::timeline))
         .routes(routes!(jobs::gate::gate))
         .routes(routes!(catalogue::catalogue))
+        .routes(routes!(history::history))
         // baselines
         .routes(routes!(baselines::set::set, baselines::list::list))
         .routes(routes!(baselines::get::get, baselines::delete::delete))
@@ -41,6 +42,7 @@ pub(crate) fn documented() -> OpenApiRouter<App> {
         .routes(routes!(grafana::series::series))
         .routes(routes!(grafana::results::results))
         .routes(routes!(grafana::annotations::annotations))
+        .routes(routes!(grafana::changes::changes))
         .routes(routes!(grafana::variables::variables))
         .routes(routes!(grafana::latest::latest))
         // service

@@ -4,7 +4,8 @@ use crate::document::{from_blob, unpack};
 use crate::history::push_filter;
 use crate::row::{JobRow, job_columns};
 use crate::{JobFilter, Store, StoreError, on_backend};
-use benchd_model::{Job, JobId, RunResult};
+use benchd_model::trend::Run;
+use benchd_model::{Job, JobId, JobState, RunResult};
 use futures_util::TryStreamExt as _;
 use futures_util::stream::BoxStream;
 use sqlx::QueryBuilder;
@@ -111,6 +112,22 @@ impl Store {
         });
         kept.reverse();
         Ok(kept)
+    }
+
+    /// The completed runs that match, as the history of these metrics takes them:
+    /// the newest `limit`, oldest first. The filter's state does not matter.
+    ///
+    /// # Errors
+    /// The database's.
+    pub async fn completed_runs(
+        &self,
+        filter: &JobFilter,
+        limit: u32,
+        metrics: &[String],
+    ) -> Result<Vec<Run>, StoreError> {
+        let filter = JobFilter { state: Some(JobState::Completed), ..filter.clone() };
+        let metrics = metrics.to_vec();
+        self.results(&filter, limit, move |job, result| Run::of(job, result, &metrics)).await
     }
 
     /// What `keep` takes of the newest completed job of each project and

@@ -6,6 +6,7 @@
 mod ab;
 mod addressing;
 mod api;
+mod baselines;
 mod ci;
 mod cli;
 mod compare;

@@ -47,7 +47,11 @@ pub(super) async fn run(
             idempotency: None,
         })
         .await?;
-    let config = WorkerConfig { keep_trying: PATIENCE, ..WorkerConfig::new(Arc::new(policy)) };
+    let config = WorkerConfig {
+        keep_trying: PATIENCE,
+        baseline_when: args.judge.rule.baseline_when.clone(),
+        ..WorkerConfig::new(Arc::new(policy))
+    };
     let worker = Worker::new(store.clone(), config);
     let running = worker.run_one(id, shutdown);
     let following = async {

@@ -24,10 +24,8 @@ pub(super) fn with_defaults(mut command: Command, file: &Table) -> Result<Comman
             })?;
             let mut found = false;
             for name in &scope {
-                let Some(id) = flag_named(&command, name, key) else { continue };
-                found = true;
                 command = command.mut_subcommand(name.as_str(), |sub| {
-                    sub.mut_arg(id, |arg| arg.default_values(values.clone()))
+                    with_default(sub, key, &values, &mut found)
                 });
             }
             if !found {
@@ -53,10 +51,15 @@ pub(super) fn sets(key: &str, arg: &Arg) -> bool {
     }
 }
 
-/// The id of the flag of a command that `key` sets.
-fn flag_named(command: &Command, subcommand: &str, key: &str) -> Option<clap::Id> {
-    let flag = command.find_subcommand(subcommand)?.get_arguments().find(|arg| sets(key, arg))?;
-    Some(flag.get_id().clone())
+/// The command with the values as default of the flag that `key` sets, its own or
+/// one of its subcommands'.
+fn with_default(mut command: Command, key: &str, values: &[String], found: &mut bool) -> Command {
+    let flag = command.get_arguments().find(|arg| sets(key, arg));
+    if let Some(id) = flag.map(|flag| flag.get_id().clone()) {
+        *found = true;
+        command = command.mut_arg(id, |arg| arg.default_values(values.to_vec()));
+    }
+    command.mut_subcommands(|sub| with_default(sub, key, values, found))
 }
 
 fn unknown_key(command: &Command, scope: &[&String], key: &str) -> String {

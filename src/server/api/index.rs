@@ -7,9 +7,10 @@ use axum::response::{Html, IntoResponse, Response};
 use http::HeaderMap;
 use http::header::{HeaderValue, VARY};
 
-const LINKS: [(&str, &str); 10] = [
+const LINKS: [(&str, &str); 11] = [
     ("jobs", "/jobs"),
     ("baselines", "/baselines"),
+    ("history", "/history"),
     ("metrics_catalogue", "/metrics-catalogue"),
     ("grafana_results", "/grafana/results"),
     ("metrics", "/metrics"),

@@ -6,6 +6,7 @@ pub(crate) mod catalogue;
 pub(crate) mod comparisons;
 pub(crate) mod docs;
 pub(crate) mod health;
+pub(crate) mod history;
 pub(crate) mod index;
 pub(crate) mod jobs;
 pub(crate) mod metrics;

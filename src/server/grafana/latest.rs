@@ -48,13 +48,9 @@ pub(crate) async fn latest(
     RawQuery(query): RawQuery,
 ) -> ApiResult<Json<Vec<LatestRow>>> {
     let mut params = Params::lenient(query.as_deref());
-    let metric = params.text("metric").unwrap_or_default();
+    let metric = super::metric(&mut params).unwrap_or_default();
     if metric.is_empty() {
         params.error("metric", "a metric is required, such as metric=latency_p99_ms");
-    } else if !metrics::is_known(&metric) {
-        let hint = metrics::nearest(&metric).map(|name| format!("; did you mean {name}?"));
-        let hint = hint.unwrap_or_else(|| "; GET /metrics-catalogue lists them".to_owned());
-        params.error("metric", format!("{metric:?} is no metric{hint}"));
     }
     let project = params.text("project");
     params.finish()?;

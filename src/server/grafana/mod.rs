@@ -4,6 +4,7 @@
 //! that are not set.
 
 pub(crate) mod annotations;
+pub(crate) mod changes;
 pub(crate) mod downsample;
 pub(crate) mod latest;
 pub(crate) mod results;
@@ -11,7 +12,7 @@ pub(crate) mod series;
 pub(crate) mod variables;
 
 use crate::params::Params;
-use benchd_model::Job;
+use benchd_model::{Job, metrics};
 use benchd_store::JobFilter;
 
 /// Most rows of a list of runs.
@@ -33,6 +34,17 @@ fn run_filter(params: &mut Params) -> (JobFilter, u32) {
     filter.labels.extend(params.text("branch").map(|branch| ("branch".to_owned(), branch)));
     let limit = params.whole("limit", 1..=MAX_ROWS).unwrap_or(DEFAULT_ROWS);
     (filter, limit)
+}
+
+/// The metric that is asked for, if one is; it must be known.
+fn metric(params: &mut Params) -> Option<String> {
+    let metric = params.text("metric")?;
+    if !metrics::is_known(&metric) {
+        let hint = metrics::nearest(&metric).map(|name| format!("; did you mean {name}?"));
+        let hint = hint.unwrap_or_else(|| "; GET /metrics-catalogue lists them".to_owned());
+        params.error("metric", format!("{metric:?} is no metric{hint}"));
+    }
+    Some(metric)
 }
 
 /// A label of the job.

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 const WITHOUT_DATABASE: [&str; 5] = ["livez", "index", "openapi", "docs", "list_metrics"];
 
 /// Documents that always show all of their fields.
-const COMPLETE: [&str; 14] = [
+const COMPLETE: [&str; 17] = [
     "Annotation",
     "BaselineList",
     "Choice",
@@ -22,11 +22,14 @@ const COMPLETE: [&str; 14] = [
     "Job",
     "JobList",
     "LatestRow",
+    "LevelChange",
     "LongRow",
     "Progress",
     "ResultRow",
     "RunResult",
     "TimelineRow",
+    "Trend",
+    "TrendRun",
 ];
 
 /// Completes the document.
@@ -203,6 +206,8 @@ fn add_examples(operation: &mut Value) {
         "get_baseline" => vec![("200", json!(examples::baseline()))],
         "grafana_results" => vec![("200", grafana_results())],
         "grafana_annotations" => vec![("200", grafana_annotations())],
+        "grafana_changes" => vec![("200", json!(examples::changes()))],
+        "get_history" => vec![("200", json!(examples::trend()))],
         "grafana_variables" => {
             vec![("200", json!([{"__text": "home page", "__value": "home page"}]))]
         }

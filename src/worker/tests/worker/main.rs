@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "test code; clippy only knows the test functions as such")]
 
 mod aborts;
+mod baselines;
 mod disturbed;
 mod ends;
 mod queue;

@@ -1,4 +1,5 @@
 mod annotations;
+mod changes;
 mod latest;
 mod results;
 mod series;

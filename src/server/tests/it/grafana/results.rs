@@ -61,7 +61,7 @@ async fn rows_are_filtered_and_the_newest_are_kept() {
 #[tokio::test]
 async fn bad_parameters_are_named() {
     let app = TestApp::new().await;
-    for route in ["results", "annotations"] {
+    for route in ["results", "annotations", "changes"] {
         for (query, pointer) in [
             ("limit=0", "/query/limit"),
             ("limit=10001", "/query/limit"),
