@@ -5,7 +5,7 @@ use crate::support::gate::Gate;
 use crate::support::{Bench, bounded, nginx, nginx_spec, recorded_ok, spec};
 use benchd_model::recording::EndReason;
 use benchd_model::{JobId, JobState, SecondRecord, Timestamp};
-use benchd_store::{CancelOutcome, Lease, Record};
+use benchd_store::{BaselineFilter, CancelOutcome, Lease, Record};
 use benchd_worker::{Worker, WorkerConfig, WorkerError, worker_name};
 use serde_json::json;
 use std::time::Duration;
@@ -246,7 +246,9 @@ async fn a_store_that_stays_away_leaves_the_job_in_the_spool() {
 async fn a_job_in_the_spool_comes_home_when_the_store_is_back() {
     let (bench, gate) = (Bench::new().await, Gate::new().await);
     gate.allow(5);
-    let job = bench.post(&spec(&gate.url, json!({"connections": 1, "requests": 5}))).await;
+    let mut spec = spec(&gate.url, json!({"connections": 1, "requests": 5}));
+    spec.labels.insert("branch".to_owned(), "main".to_owned());
+    let job = bench.post(&spec).await;
     execute(&bench, REFUSE_RECORDS).await;
     let impatient = WorkerConfig { keep_trying: Duration::ZERO, ..bench.config(&dead_worker()) };
     let outcome =
@@ -256,7 +258,13 @@ async fn a_job_in_the_spool_comes_home_when_the_store_is_back() {
     assert_eq!(recorded_ok(&bench.recordings(job).await), 0);
     execute(&bench, "DROP TRIGGER away").await;
 
-    assert_eq!(bench.run(job).await.unwrap(), JobState::Completed);
+    let baseline_when = vec![("branch".to_owned(), "main".to_owned())];
+    let home = WorkerConfig { baseline_when, ..bench.config(&worker_name()) };
+    let home = Worker::new(bench.store.clone(), home);
+    let ended = bounded(home.run_one(job, CancellationToken::new())).await;
+    assert_eq!(ended.unwrap(), JobState::Completed);
+    let baselines = bench.store.baselines(&BaselineFilter::default()).await.unwrap();
+    assert_eq!(baselines.iter().map(|baseline| baseline.job_id).collect::<Vec<_>>(), [job]);
     let result = bench.result(job).await;
     assert_eq!((result.counts.ok, result.ended), (5, EndReason::Completed));
     assert_eq!(bench.job(job).await.verdict, Some(result.verdict));
