@@ -42,7 +42,7 @@ async fn of_store(store: &Store, args: &HistoryArgs) -> anyhow::Result<Trend> {
         labels: branch.into_iter().collect(),
         ..JobFilter::default()
     };
-    let runs = store.completed_runs(&filter, MAX_RUNS, &[args.metric.clone()]).await?;
+    let runs = store.completed_runs(&filter, MAX_RUNS, std::slice::from_ref(&args.metric)).await?;
     trend(&args.project, &args.scenario, &args.metric, &runs).map_err(usage)
 }
 

@@ -7,14 +7,16 @@ use crate::serve::read_token;
 use benchd_store::Store;
 
 pub(crate) enum Records {
-    Service(Client),
+    Service(Box<Client>),
     Local(Store),
 }
 
 impl Records {
     pub(crate) async fn at(place: &Place) -> anyhow::Result<Self> {
         Ok(match &place.server {
-            Some(server) => Self::Service(Client::new(server, read_token(&place.token)?)?),
+            Some(server) => {
+                Self::Service(Box::new(Client::new(server, read_token(&place.token)?)?))
+            }
             None => Self::Local(local::open_store(place.database.database.as_deref()).await?),
         })
     }

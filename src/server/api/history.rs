@@ -52,7 +52,7 @@ pub(crate) async fn history(
         labels: branch.into_iter().collect(),
         ..JobFilter::default()
     };
-    let runs = app.store.completed_runs(&filter, limit, &[metric.clone()]).await?;
+    let runs = app.store.completed_runs(&filter, limit, std::slice::from_ref(&metric)).await?;
     let found = trend(&project, &scenario, &metric, &runs);
     found.map(Json).map_err(|why| Problem::new(Code::InvalidQuery, why))
 }
