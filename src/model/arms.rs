@@ -5,13 +5,14 @@
 
 use crate::assemble::{Evidence, assemble, total};
 use crate::metrics::{self, Figures, Known, Reading};
+use crate::recording::EndReason;
 use crate::result::RunResult;
 use crate::seconds::merged;
 use crate::statistics::{
     Arm, ComparedTrial, Comparison, ComparisonValidity, Design, Measured, Question, compare,
     noise_floor_pct, steadiness,
 };
-use crate::verdict::LimitedBy;
+use crate::verdict::{LimitedBy, Verdict};
 use crate::{JobId, JobSpec, TrialRecording};
 use std::collections::BTreeMap;
 
@@ -59,6 +60,8 @@ struct Trial {
     /// From 0, among all trials of the job.
     index: u32,
     value: Option<f64>,
+    /// What the value is made from.
+    samples: u64,
     result: RunResult,
     full_seconds: Vec<f64>,
 }
@@ -71,14 +74,14 @@ pub fn paired(evidence: &Evidence<'_>, ask: &Ask) -> Option<Comparison> {
     let arms = [Arm::A, Arm::B].map(|arm| Trials::of(evidence, arm, arm, &ask.metric));
     let [a, b] = &arms;
     let placed = |trial: &Trial| (Some(trial.index / 2 + 1), Some(trial.index % 2 + 1));
-    let mut notes = Vec::new();
+    let mut told = Told::default();
     let software = |arm: &Trials| arm.whole.server.software.clone();
     if let (Some(a), Some(b)) = (software(a), software(b))
         && a != b
     {
-        notes.push(format!("the baseline is {a}, the candidate {b}"));
+        told.notes.push(format!("the baseline is {a}, the candidate {b}"));
     }
-    let mut found = compared(evidence, ask, Design::Paired, &arms, Some(true), placed, notes);
+    let mut found = compared(evidence, ask, Design::Paired, &arms, Some(true), placed, told);
     if compare.of_itself() {
         found.noise_floor_pct = noise_floor_pct(&found).ok();
     }
@@ -138,16 +141,63 @@ pub fn historical(
     if !same && !forced {
         return Err(Differing { environments });
     }
-    let notes = (!same).then(|| {
-        "the environments differ, and the comparison was forced: the difference may be theirs"
-            .to_owned()
-    });
+    let mut notes = Vec::new();
+    if !same {
+        notes.push(
+            "the environments differ, and the comparison was forced: the difference may be theirs"
+                .to_owned(),
+        );
+    }
+    let unlike = unlike(baseline.iter().chain(candidate).map(|job| job.spec));
+    let (unlike, forced_unlike) = if forced { (None, unlike) } else { (unlike, None) };
+    notes.extend(forced_unlike.map(|unlike| format!("the comparison was forced: {unlike}")));
     let evidence = candidate.first().or(baseline.first());
     let evidence = evidence.ok_or_else(|| Differing { environments: BTreeMap::new() })?;
     let known = same.then_some(true);
     let unplaced = |_: &Trial| (None, None);
-    let notes = notes.into_iter().collect();
-    Ok(compared(evidence, ask, Design::Historical, &arms, known, unplaced, notes))
+    let told = Told { objections: unlike.into_iter().collect(), notes };
+    Ok(compared(evidence, ask, Design::Historical, &arms, known, unplaced, told))
+}
+
+/// What is said beside the figures.
+#[derive(Default)]
+struct Told {
+    /// What forbids a decision.
+    objections: Vec<String>,
+    /// What the reader should know.
+    notes: Vec<String>,
+}
+
+/// In what the jobs asked for other things, but for how long and for which server.
+fn unlike<'a>(specs: impl Iterator<Item = &'a JobSpec>) -> Option<String> {
+    const LENGTH: [&str; 3] = ["requests", "duration", "warmup"];
+    let asked = |spec: &JobSpec| -> BTreeMap<String, serde_json::Value> {
+        let spec = spec.arm(Arm::B);
+        let parts = [
+            ("load", serde_json::to_value(&spec.load)),
+            ("request", serde_json::to_value(&spec.request)),
+        ];
+        let mut fields = BTreeMap::new();
+        for (part, value) in parts {
+            for (key, value) in value.ok().and_then(|v| v.as_object().cloned()).unwrap_or_default()
+            {
+                if !LENGTH.contains(&key.as_str()) {
+                    fields.insert(format!("{part}.{key}"), value);
+                }
+            }
+        }
+        fields
+    };
+    let all: Vec<_> = specs.map(asked).collect();
+    let keys: std::collections::BTreeSet<&String> = all.iter().flat_map(BTreeMap::keys).collect();
+    let differs = |key: &&&String| all.iter().any(|fields| fields.get(**key) != all[0].get(**key));
+    let differing: Vec<&str> = keys.iter().filter(differs).map(|key| key.as_str()).collect();
+    (!differing.is_empty()).then(|| {
+        format!(
+            "the jobs asked for other things ({}): the difference may be theirs",
+            differing.join(", ")
+        )
+    })
 }
 
 /// The jobs were measured in environments that differ: their fingerprints, each
@@ -165,7 +215,7 @@ fn compared(
     arms: &[Trials],
     same_environment: Option<bool>,
     placed: impl Fn(&Trial) -> (Option<u32>, Option<u32>),
-    notes: Vec<String>,
+    told: Told,
 ) -> Comparison {
     let metric = metrics::metric(&ask.metric).ok();
     let question = Question {
@@ -186,8 +236,7 @@ fn compared(
         .flat_map(|arm| arm.each.iter().map(move |trial| (arm.arm, trial)))
         .map(|(arm, trial)| {
             let (block, position) = placed(trial);
-            let requests = trial.result.counts.ok;
-            ComparedTrial { block, position, arm, value: trial.value, requests }
+            ComparedTrial { block, position, arm, value: trial.value, requests: trial.samples }
         })
         .collect();
     trials.sort_by_key(|trial| (trial.block, trial.position));
@@ -197,10 +246,11 @@ fn compared(
         candidate_runs: jobs(Arm::B),
         trials,
         validity: validity(arms, same_environment),
-        objections: objections(arms),
+        objections: told.objections.into_iter().chain(objections(arms)).collect(),
     };
     let mut comparison = compare(&question, measured);
-    comparison.reasons.extend(notes);
+    comparison.reasons.extend(told.notes);
+    comparison.reasons.extend(failing(arms));
     comparison
 }
 
@@ -236,6 +286,13 @@ fn validity(arms: &[Trials], same_environment: Option<bool>) -> ComparisonValidi
 fn objections(arms: &[Trials]) -> Vec<String> {
     let mut objections: Vec<String> = Vec::new();
     for arm in arms {
+        let name = arm.arm.name();
+        if arm.whole.ended == EndReason::Aborted {
+            objections.push(format!("{name}: its run was ended early by a criterion"));
+        }
+        if arm.whole.goodput_rps == 0.0 {
+            objections.push(format!("{name}: there was no good response"));
+        }
         let validity = &arm.whole.validity;
         if validity.valid || validity.limited_by == LimitedBy::Generator {
             continue;
@@ -248,6 +305,12 @@ fn objections(arms: &[Trials]) -> Vec<String> {
         }
     }
     objections
+}
+
+/// That an arm fails criteria of its own, whatever the comparison says.
+fn failing(arms: &[Trials]) -> Vec<String> {
+    let fails = arms.iter().filter(|arm| arm.whole.verdict == Verdict::Fail);
+    fails.map(|arm| format!("{} for itself: {}", arm.arm.name(), arm.whole.summary)).collect()
 }
 
 impl Trials {
@@ -265,11 +328,13 @@ impl Trials {
                 assemble(&Evidence { spec: &one, recordings: &recordings, ..from.clone() });
             let tally = total(&recordings);
             let figures = Figures { result: &result, tally: &tally };
-            let value = match Known::named(metric).map(|metric| metric.read(&figures)) {
+            let known = Known::named(metric);
+            let samples = known.map_or(0, |known| known.samples(&figures));
+            let value = match known.map(|known| known.read(&figures)) {
                 Some(Reading::Value(value)) => Some(value),
                 Some(Reading::NoData(_)) | None => None,
             };
-            Trial { index, value, full_seconds: full_seconds(&recordings), result }
+            Trial { index, value, samples, full_seconds: full_seconds(&recordings), result }
         };
         Self {
             job: from.job_id,

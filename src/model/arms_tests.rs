@@ -2,6 +2,7 @@ use super::{Ask, Differing, historical, paired};
 use crate::assemble::tests::{recording, second, tally};
 use crate::assemble::{Evidence, assemble};
 use crate::environment::HostSnapshot;
+use crate::recording::EndReason;
 use crate::statistics::{Arm, Decision, Design};
 use crate::{JobId, JobSpec, JobState, TrialRecording, Verdict};
 use serde_json::{Value, json};
@@ -150,4 +151,52 @@ fn jobs_of_another_time_are_compared_within_one_environment_only() {
     assert_eq!(environments.len(), 2);
     let forced = historical(&[a], &[moved], &ask, true).unwrap();
     assert!(forced.reasons.iter().any(|reason| reason.contains("was forced")), "{forced:?}");
+}
+
+/// An improvement that comes of another load, of errors or of a run that was given
+/// up says nothing about the server.
+#[test]
+fn jobs_that_asked_for_other_things_or_answered_nothing_decide_nothing() {
+    let spec = |connections: u32| {
+        let document = json!({
+            "target": {"url": "http://localhost/"}, "trials": 8,
+            "load": {"connections": connections}, "criteria": ["rps > 1"],
+        });
+        JobSpec::parse(&document, &|_| None).unwrap()
+    };
+    let (ten, one) = (spec(10), spec(1));
+    let trials = |ok: u64| -> Vec<TrialRecording> {
+        (0..8).map(|index| trial(index, ok + u64::from(index % 3))).collect()
+    };
+    let (before, after) = (trials(1000), trials(1300));
+    let ask = Ask { metric: "rps".into(), margin_pct: 5.0, seed: 1, noise_floor_pct: None };
+    let compare = |a: &Evidence<'_>, b: &Evidence<'_>, forced| {
+        historical(std::slice::from_ref(a), std::slice::from_ref(b), &ask, forced).unwrap()
+    };
+    let a = evidence(&one, JobId::new(), &before);
+    let b = evidence(&ten, JobId::new(), &after);
+    let unlike = compare(&a, &b, false);
+    assert_eq!(unlike.decision, Decision::Inconclusive, "{unlike:?}");
+    assert!(unlike.reasons[0].contains("load.connections"), "{unlike:?}");
+    assert_eq!(compare(&a, &b, true).decision, Decision::Improvement);
+
+    let mut unavailable = after.clone();
+    for second in unavailable.iter_mut().flat_map(|recording| &mut recording.seconds) {
+        second.tally.unexpected_status = second.tally.counts.ok;
+    }
+    let b = evidence(&one, JobId::new(), &unavailable);
+    let nothing = compare(&b, &b, false);
+    assert_eq!(nothing.decision, Decision::Inconclusive, "{nothing:?}");
+    assert!(nothing.reasons[0].contains("no good response"), "{nothing:?}");
+    assert!(
+        nothing.reasons.iter().any(|reason| reason.contains("for itself: fail")),
+        "{nothing:?}"
+    );
+
+    let mut given_up = after.clone();
+    given_up[7].end.as_mut().unwrap().reason = EndReason::Aborted;
+    let b = evidence(&one, JobId::new(), &given_up);
+    let early = compare(&a, &b, false);
+    assert_eq!(early.decision, Decision::Inconclusive, "{early:?}");
+    assert!(early.reasons[0].contains("ended early"), "{early:?}");
 }

@@ -64,7 +64,7 @@ pub fn assemble(evidence: &Evidence<'_>) -> RunResult {
 /// Where the job was measured, as its result will say.
 #[must_use]
 pub fn environment(evidence: &Evidence<'_>) -> Environment {
-    let software = software(evidence.recordings);
+    let software = software(&arms::of_arm(evidence, Arm::B));
     Environment::new(evidence.host.clone(), software, evidence.same_host)
 }
 

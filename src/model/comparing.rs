@@ -19,6 +19,9 @@ const USUAL: Profile = Profile { blocks: 10, warmup: "5s", duration: "20s" };
 /// Under three minutes.
 const QUICK: Profile = Profile { blocks: 6, warmup: "2s", duration: "10s" };
 
+/// Jobs on one side: each is read whole.
+const MAX_JOBS: usize = 50;
+
 /// Fields of the request that go into the job as they are.
 const OF_THE_JOB: [&str; 5] = ["project", "scenario", "criteria", "on_inconclusive", "labels"];
 const OF_THE_QUESTION: [&str; 4] = ["metric", "margin_pct", "blocks", "seed"];
@@ -129,6 +132,37 @@ impl Comparing {
             .filter_map(|key| Some((key.to_owned(), fields.take(key)?.clone())))
             .collect();
         fields.refuse_rest(&mut errors);
+        if let (Some(Some(Side::Jobs(a))), Some(Some(Side::Jobs(b)))) = (&baseline, &candidate)
+            && let Some(both) = a.iter().find(|job| b.contains(job))
+        {
+            errors.add(
+                "/baseline",
+                &format!(
+                    "holds job {both}, and so does candidate: a job says nothing about itself"
+                ),
+            );
+        }
+        if let Some(Some(Side::Load(load))) = &candidate {
+            let stated = |key: &str| load.get("load").and_then(|load| load.get(key)).is_some();
+            if load.contains_key("compare") {
+                errors.add(
+                    "/candidate/compare",
+                    "stands beside baseline: leave it out, or post it as a job",
+                );
+            }
+            if quick && (stated("requests") || stated("duration")) {
+                errors.add(
+                    "/quick",
+                    "stands beside a candidate that says how long it lasts: give one of the two",
+                );
+            }
+            if force {
+                errors.add(
+                    "/force",
+                    "goes with finished jobs: loads are measured in one environment",
+                );
+            }
+        }
         let comparing = match (baseline.flatten(), candidate.flatten()) {
             (Some(Side::Load(baseline)), Some(Side::Load(candidate))) => {
                 let profile = if quick { QUICK } else { USUAL };
@@ -186,10 +220,18 @@ fn side(value: &Value, pointer: &str, errors: &mut Errors) -> Option<Side> {
             Err(_) => Some(Side::Load(Map::from_iter([("target".to_owned(), json!(text))]))),
         },
         Value::Object(document) => Some(Side::Load(document.clone())),
+        Value::Array(ids) if ids.len() > MAX_JOBS => {
+            errors.add(pointer, &format!("holds {} jobs: at most {MAX_JOBS}", ids.len()));
+            None
+        }
         Value::Array(ids) if !ids.is_empty() => {
             let mut jobs = Vec::new();
             for (index, id) in ids.iter().enumerate() {
                 match id.as_str().map(str::parse::<JobId>) {
+                    Some(Ok(job)) if jobs.contains(&job) => errors.add(
+                        &format!("{pointer}/{index}"),
+                        &format!("{job} is given twice: its trials count once"),
+                    ),
                     Some(Ok(job)) => jobs.push(job),
                     _ => errors.add(
                         &format!("{pointer}/{index}"),

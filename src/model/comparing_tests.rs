@@ -24,6 +24,7 @@ fn two_urls_become_one_job_of_the_usual_or_the_quick_profile() {
     assert_eq!(shape(&usual), (20, "5s".into(), "20s".into()));
     request["quick"] = json!(true);
     assert_eq!(shape(&spec(&request)), (12, "2s".into(), "10s".into()));
+    request["quick"] = json!(false);
     request["blocks"] = json!(8);
     request["candidate"] = json!({"target": {"url": "http://127.0.0.1:2/"}, "load": {"duration": "7s", "warmup": "0s"}});
     assert_eq!(shape(&spec(&request)), (16, "0s".into(), "7s".into()));
@@ -75,7 +76,7 @@ fn ids_and_lists_of_ids_are_finished_jobs() {
 
 #[test]
 fn what_is_wrong_is_named_where_it_stands() {
-    let id = JobId::new().to_string();
+    let [id, other] = [JobId::new().to_string(), JobId::new().to_string()];
     let url = "http://127.0.0.1:1/";
     for (request, pointer, words) in [
         (json!([]), "", "no object"),
@@ -85,16 +86,34 @@ fn what_is_wrong_is_named_where_it_stands() {
         (json!({"baseline": 5, "candidate": url}), "/baseline", "5 is not right"),
         (json!({"baseline": [], "candidate": url}), "/baseline", "is not right"),
         (json!({"baseline": [url], "candidate": id}), "/baseline/0", "no job id"),
-        (json!({"baseline": url, "candidate": url, "margin": 5}), "/margin", "known are"),
-        (json!({"baseline": id, "candidate": id, "blocks": 6}), "/blocks", "goes with loads"),
-        (json!({"baseline": id, "candidate": id, "quick": true}), "/quick", "goes with loads"),
-        (json!({"baseline": id, "candidate": id, "project": "p"}), "/project", "goes with loads"),
+        (json!({"baseline": [id, id], "candidate": other}), "/baseline/1", "given twice"),
+        (json!({"baseline": [other, id], "candidate": id}), "/baseline", "so does candidate"),
+        (json!({"baseline": vec![&id; 51], "candidate": other}), "/baseline", "at most 50"),
+        (json!({"baseline": url, "candidate": url, "force": true}), "/force", "finished jobs"),
         (
-            json!({"baseline": id, "candidate": id, "metric": "rsp"}),
+            json!({"baseline": url, "candidate": {"target": {"url": url}, "compare": {}}}),
+            "/candidate/compare",
+            "leave it out",
+        ),
+        (
+            json!({"baseline": url, "candidate": {"load": {"duration": "9s"}}, "quick": true}),
+            "/quick",
+            "one of the two",
+        ),
+        (json!({"baseline": url, "candidate": url, "margin": 5}), "/margin", "known are"),
+        (json!({"baseline": id, "candidate": other, "blocks": 6}), "/blocks", "goes with loads"),
+        (json!({"baseline": id, "candidate": other, "quick": true}), "/quick", "goes with loads"),
+        (
+            json!({"baseline": id, "candidate": other, "project": "p"}),
+            "/project",
+            "goes with loads",
+        ),
+        (
+            json!({"baseline": id, "candidate": other, "metric": "rsp"}),
             "/metric",
             "did you mean \"rps\"",
         ),
-        (json!({"baseline": id, "candidate": id, "margin_pct": -1}), "/margin_pct", "from 0"),
+        (json!({"baseline": id, "candidate": other, "margin_pct": -1}), "/margin_pct", "from 0"),
     ] {
         let errors = Comparing::parse(&request).unwrap_err();
         assert_eq!(errors[0].pointer, pointer, "{request}: {errors:?}");

@@ -12,7 +12,7 @@ use crate::metrics::Known;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-pub(crate) use consistency::contradictions;
+pub(crate) use consistency::{contradictions, never_measured};
 pub(crate) use judge::Grounds;
 pub use rescue::Watch;
 pub(crate) use windows::TrialSeconds;

@@ -173,6 +173,14 @@ impl Known {
         }
     }
 
+    /// What its figure is made from.
+    pub(crate) fn samples(self, figures: &Figures<'_>) -> u64 {
+        match self {
+            Self::Scalar(_) => figures.result.counts.ok,
+            Self::Time(distribution, _) => (distribution.histogram)(figures.tally).len(),
+        }
+    }
+
     /// Reads it off a stored result, which shows only some percentiles.
     pub(crate) fn read_stored(self, result: &RunResult) -> Reading {
         match self {

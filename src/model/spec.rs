@@ -316,6 +316,20 @@ impl JobSpec {
     }
 }
 
+impl TargetSpec {
+    /// What tells the target from others, whose URL may be the same: a digest of
+    /// URL, addresses and socket, which gives none of their secrets away.
+    #[must_use]
+    pub fn digest(&self) -> String {
+        use sha2::{Digest as _, Sha256};
+        let mut resolve = self.resolve.clone();
+        resolve.sort_unstable();
+        let place = serde_json::json!([self.url, resolve, self.unix_socket]);
+        let digest = Sha256::digest(place.to_string().as_bytes());
+        digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
 impl LoadSpec {
     /// Requests in flight at the same time, at most.
     #[must_use]

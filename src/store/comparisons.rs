@@ -44,6 +44,9 @@ pub enum CompareError {
         /// The fingerprint of where it was measured.
         environment: String,
     },
+    /// The stored baseline is the candidate itself.
+    #[error("job {0} is the baseline itself: a job says nothing about itself")]
+    IsTheBaseline(JobId),
     /// They were measured in environments that differ.
     #[error("the environments differ ({}): the difference may be theirs; force the comparison to see it all the same", fingerprints(.0))]
     Differing(Differing),
@@ -109,9 +112,13 @@ impl Store {
                 scenario: spec.scenario.clone(),
                 environment: fingerprint.clone(),
             })?;
+            if asked.candidate.contains(&found.job_id) {
+                return Err(CompareError::IsTheBaseline(found.job_id));
+            }
             baseline.push(self.stored(found.job_id).await?);
         }
-        let floor = self.noise_floor(&first.job.spec.target.url, &fingerprint, &metric).await?;
+        let floor =
+            self.noise_floor(&first.job.spec.target.digest(), &fingerprint, &metric).await?;
         let ask = Ask {
             metric,
             margin_pct: asked.margin_pct,
@@ -139,14 +146,23 @@ impl Store {
         metric: Option<String>,
         margin_pct: Option<f64>,
     ) -> Result<Comparison, CompareError> {
+        let result = self.result(id).await?;
+        if metric.is_none() && margin_pct.is_none() {
+            // As it was judged, whatever became known since.
+            if let Some(found) = result.as_ref().and_then(|result| result.comparison.clone()) {
+                return Ok(found);
+            }
+        }
         let stored = Arc::new(self.stored(id).await?);
         let spec = &stored.job.spec;
         let Some(compare) = &spec.compare else { return Err(CompareError::ComparesNothing(id)) };
         let metric = metric.unwrap_or_else(|| compare.metric.clone());
-        let result = self.result(id).await?;
         let fingerprint = result.map(|result| result.environment.fingerprint).unwrap_or_default();
-        let floor = self.noise_floor(&spec.target.url, &fingerprint, &metric).await?;
-        let floor = floor.filter(|_| !compare.of_itself());
+        let floor = self.noise_floor(&spec.target.digest(), &fingerprint, &metric).await?;
+        let then = stored.job.finished_at;
+        let floor = floor.filter(|floor| {
+            !compare.of_itself() && then.is_none_or(|then| floor.measured_at <= then)
+        });
         let ask = Ask {
             metric,
             margin_pct: margin_pct.unwrap_or(compare.margin_pct),

@@ -1,6 +1,5 @@
 //! What comparing a target with itself showed: the change that is only noise.
 
-use crate::targets::key;
 use crate::{Store, StoreError, on_backend};
 use benchd_model::{JobId, Timestamp};
 use uuid::Uuid;
@@ -17,7 +16,7 @@ const SELECT: &str = "SELECT floor_pct, job_id, measured_at FROM noise_floors \
 /// The noise floor of one metric of a target in an environment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NoiseFloor {
-    /// The target's URL.
+    /// The digest of the target ([`benchd_model::spec::TargetSpec::digest`]).
     pub target: String,
     /// The fingerprint of the environment.
     pub environment: String,
@@ -40,7 +39,7 @@ impl Store {
         on_backend!(self, |db| {
             let mut tx = db.begin().await?;
             sqlx::query(PUT)
-                .bind(key(&floor.target))
+                .bind(&floor.target)
                 .bind(&floor.environment)
                 .bind(&floor.metric)
                 .bind(floor.floor_pct)
@@ -65,7 +64,7 @@ impl Store {
     ) -> Result<Option<NoiseFloor>, StoreError> {
         let found: Option<(f64, Uuid, i64)> = on_backend!(self, |db| {
             sqlx::query_as(SELECT)
-                .bind(key(target))
+                .bind(target)
                 .bind(environment)
                 .bind(metric)
                 .fetch_optional(db.reader())

@@ -23,7 +23,8 @@ pub(crate) async fn apply(
         Ok(SetBaseline::Set(baseline)) => {
             tracing::info!(%job, environment = baseline.environment, "it is the baseline now");
         }
-        Ok(other) => tracing::warn!(%job, ?other, "it does not become the baseline"),
+        // It was deleted meanwhile; what it asked for may hold secrets.
+        Ok(_) => tracing::warn!(%job, "it does not become the baseline: it is not there as it was"),
         Err(error) => tracing::warn!(%job, %error, "it does not become the baseline"),
     }
 }

@@ -181,7 +181,8 @@ async fn run_trials(
         Ok(prepared) => prepared,
         Err(error) => return Measured { error: Some(error), ..measured },
     };
-    measured.same_host = arms.iter().all(|prepared| prepared.trials.same_host);
+    // The environment is the candidate's, which comes last.
+    measured.same_host = arms.last().is_some_and(|prepared| prepared.trials.same_host);
     journal.host(host.clone(), measured.same_host);
     for index in 0..spec.trials {
         if halt.requested().is_some() {

@@ -9,7 +9,7 @@ use benchd_model::criteria;
 use benchd_model::environment::HostSnapshot;
 use benchd_model::job::{Failure, FailureCode};
 use benchd_model::{JobId, JobSpec, JobState, RunResult, Timestamp, TrialRecording};
-use benchd_store::{NoiseFloor, Store};
+use benchd_store::{NoiseFloor, Store, StoreError};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::{JoinError, spawn_blocking};
@@ -99,9 +99,10 @@ impl Found {
     async fn noise_floor(&self, store: &Store, result: &RunResult) -> Option<f64> {
         let compare = self.spec.compare.as_ref().filter(|compare| !compare.of_itself())?;
         let environment = &result.environment.fingerprint;
-        let floor = store.noise_floor(&self.spec.target.url, environment, &compare.metric).await;
-        let log = |error: &_| tracing::warn!(%error, "the noise floor cannot be looked up");
-        floor.inspect_err(log).ok().flatten().map(|floor| floor.floor_pct)
+        let target = self.spec.target.digest();
+        let look = || store.noise_floor(&target, environment, &compare.metric);
+        let floor = looked_up("the noise floor", look).await;
+        floor.ok().flatten().map(|floor| floor.floor_pct)
     }
 
     /// The baseline that the criteria name. A store that is away for a moment must
@@ -110,17 +111,10 @@ impl Found {
         let name = criteria::baseline_name(&self.spec.criteria)?;
         let (project, scenario) = (&self.spec.project, &self.spec.scenario);
         let environment = &result.environment.fingerprint;
-        let mut tries = 1;
-        loop {
-            match store.find_baseline(project, scenario, environment, &name).await {
-                Ok(found) => return found.map(Ok),
-                Err(error) if error.is_transient() && tries < LOOK_UPS => {
-                    tracing::warn!(%error, "the baseline cannot be looked up; trying again");
-                    tokio::time::sleep(BETWEEN_LOOK_UPS).await;
-                    tries += 1;
-                }
-                Err(error) => return Some(Err(error.to_string())),
-            }
+        let look = || store.find_baseline(project, scenario, environment, &name);
+        match looked_up("the baseline", look).await {
+            Ok(found) => found.map(Ok),
+            Err(error) => Some(Err(error.to_string())),
         }
     }
 
@@ -128,7 +122,7 @@ impl Found {
         let found = Arc::clone(self);
         let floors = spawn_blocking(move || arms::noise_floors(&found.evidence(&Known::default())));
         let floor = |(metric, floor_pct)| NoiseFloor {
-            target: self.spec.target.url.clone(),
+            target: self.spec.target.digest(),
             environment: result.environment.fingerprint.clone(),
             metric,
             floor_pct,
@@ -136,6 +130,28 @@ impl Found {
             measured_at: Timestamp::now(),
         };
         floors.await.unwrap_or_default().into_iter().map(floor).collect()
+    }
+}
+
+/// Looks up what others measured; a store that is away for a moment is asked again.
+async fn looked_up<T, F: Future<Output = Result<T, StoreError>>>(
+    what: &str,
+    look: impl Fn() -> F,
+) -> Result<T, StoreError> {
+    let mut tries = 1;
+    loop {
+        match look().await {
+            Err(error) if error.is_transient() && tries < LOOK_UPS => {
+                tracing::warn!(%error, "{what} cannot be looked up; trying again");
+                tokio::time::sleep(BETWEEN_LOOK_UPS).await;
+                tries += 1;
+            }
+            Err(error) => {
+                tracing::error!(%error, "{what} cannot be looked up");
+                return Err(error);
+            }
+            found => return found,
+        }
     }
 }
 

@@ -110,6 +110,11 @@ fn finished_jobs_are_compared_by_what_is_stored() {
     let alone = benchd(folder.path(), &["compare", &slow]);
     assert_eq!(alone.code, 2);
     assert!(alone.stderr.contains("there is no baseline"), "{}", alone.stderr);
+    let set = benchd(folder.path(), &["baseline", "set", &fast]);
+    assert_eq!(set.code, 0, "{}", set.stderr);
+    assert_eq!(benchd(folder.path(), &["compare", &slow]).code, 99);
+    let itself = benchd(folder.path(), &["compare", &fast]);
+    assert!(itself.stderr.contains("is the baseline itself"), "{}", itself.stderr);
 }
 
 #[test]
@@ -117,6 +122,7 @@ fn what_cannot_be_compared_is_refused_by_what_was_typed() {
     let folder = tempfile::tempdir().unwrap();
     let url = "http://127.0.0.1:1/";
     let id = "01936f5c-8d40-7c3e-9a55-2f6b1d0e4a17";
+    let other = "01936f5c-8d40-7c3e-9a55-2f6b1d0e4a18";
     for (args, code, words) in [
         (vec![url], 2, "BASELINE: is missing"),
         (
@@ -130,8 +136,8 @@ fn what_cannot_be_compared_is_refused_by_what_was_typed() {
         (vec![url, "shop"], 2, "\"shop\" is no registered target"),
         (vec!["shop", url], 2, "BASELINE: \"shop\" is no registered target"),
         (vec![id, url], 2, "BASELINE: is a load beside a finished job"),
-        (vec![id, id], 2, "no job has the id"),
-        (vec![id, id, "--blocks", "6"], 2, "--blocks: goes with loads"),
+        (vec![id, other], 2, "no job has the id"),
+        (vec![id, other, "--blocks", "6"], 2, "--blocks: goes with loads"),
         (vec!["missing.json", url], 2, "cannot read missing.json"),
         (vec![url, "http://10.0.0.1/"], 3, "10.0.0.1"),
         (vec!["http://10.0.0.1/", url], 3, "10.0.0.1"),

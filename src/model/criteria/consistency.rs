@@ -24,8 +24,19 @@ pub(crate) fn contradictions(
 
 /// Why the load can give it no data.
 fn never_decided(criterion: &Criterion, spec: &JobSpec) -> Option<String> {
-    let name = criterion.known.name();
-    let (is_open, is_tls, is_nginx) = match criterion.known {
+    if let Some(why) = never_measured(criterion.known, spec) {
+        return Some(why);
+    }
+    let Test::Limit { window_s: Some(window_s), .. } = criterion.test else { return None };
+    let duration = spec.load.duration?;
+    (u64::from(window_s) > duration.duration().as_secs())
+        .then(|| format!("\"for {window_s}s\" is longer than load.duration, {duration}"))
+}
+
+/// Why the load never has a figure of that metric.
+pub(crate) fn never_measured(known: Known, spec: &JobSpec) -> Option<String> {
+    let name = known.name();
+    let (is_open, is_tls, is_nginx) = match known {
         Known::Scalar(scalar) => {
             (scalar.source == Source::Schedule, false, scalar.source.is_nginx())
         }
@@ -37,13 +48,8 @@ fn never_decided(criterion: &Criterion, spec: &JobSpec) -> Option<String> {
     if is_tls && spec.target.url.starts_with("http:") {
         return Some(format!("{name} is of https targets"));
     }
-    if is_nginx && spec.target.stub_status.is_none() {
-        return Some(format!("{name} is read off nginx's status page: give target.stub_status"));
-    }
-    let Test::Limit { window_s: Some(window_s), .. } = criterion.test else { return None };
-    let duration = spec.load.duration?;
-    (u64::from(window_s) > duration.duration().as_secs())
-        .then(|| format!("\"for {window_s}s\" is longer than load.duration, {duration}"))
+    (is_nginx && spec.target.stub_status.is_none())
+        .then(|| format!("{name} is read off nginx's status page: give target.stub_status"))
 }
 
 /// Why it can never end a run early, though it is to.

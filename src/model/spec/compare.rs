@@ -3,12 +3,13 @@
 
 use super::fields::{Errors, Fields};
 use super::{JobSpec, LoadSpec, MAX_TRIALS, RequestSpec, TargetSpec};
-use crate::JobId;
+use crate::criteria::never_measured;
 use crate::metrics::{self, Better};
 use crate::spec::LoadModel;
 use crate::statistics::{
     Arm, BlockOrder, DEFAULT_BLOCKS, DEFAULT_MARGIN_PCT, MIN_BLOCKS, balanced_order,
 };
+use crate::{FieldError, JobId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::ops::RangeInclusive;
@@ -133,10 +134,7 @@ pub(super) fn compare(
     errors: &mut Errors,
 ) -> Option<CompareSpec> {
     let value = fields.take("compare")?;
-    if fields.had("trials") {
-        errors
-            .add("/trials", "stands beside compare, which makes two trials a block: leave it out");
-    }
+    let trials = document.get("trials").filter(|trials| !trials.is_null());
     let mut fields = Fields::of(value, "/compare", errors)?;
     if !fields.had("baseline") {
         let why = "is missing: say in what the baseline differs, such as {\"target\": {\"url\": …}}; \
@@ -155,11 +153,30 @@ pub(super) fn compare(
         seed,
     };
     fields.refuse_rest(errors);
+    if trials.is_some_and(|trials| trials.as_u64() != Some(2 * u64::from(compare.blocks))) {
+        errors
+            .add("/trials", "stands beside compare, which makes two trials a block: leave it out");
+    }
+    let higher = metrics::metric(&compare.metric).is_ok_and(|m| m.better == Better::Higher);
+    if higher && compare.margin_pct >= 100.0 {
+        let why = "is never exceeded: nothing falls by more than 100 %; ask for less, such as 5";
+        errors.add("/compare/margin_pct", &format!("{} {why}", compare.margin_pct));
+    }
     if compare.baseline.load.as_ref().is_some_and(|other| other.model != load.model) {
         let why = "is a closed loop beside an open one, and their figures are not of one kind: make both the same";
         errors.add("/compare/baseline/load", why);
     }
     Some(compare)
+}
+
+/// Refuses a metric of which one of the arms never has a figure.
+pub(super) fn check_metric(spec: &JobSpec, errors: &mut Errors) {
+    let Some(compare) = &spec.compare else { return };
+    let Some(known) = metrics::Known::named(&compare.metric) else { return };
+    let mut arms = spec.arms().iter();
+    if let Some(why) = arms.find_map(|arm| never_measured(known, &spec.arm(*arm))) {
+        errors.add("/compare/metric", &why);
+    }
 }
 
 /// What is asked of two loads, or of finished jobs.
@@ -249,13 +266,25 @@ fn baseline(
                 load: has(2).then_some(spec.load),
             })
         }
+        // What is wrong with the job's own load is told of it, not of the baseline.
+        Err(_) if JobSpec::parse(&Value::Object(own(document)), named).is_err() => None,
         Err(found) => {
-            for error in found.iter().filter(|error| is_part(&error.pointer)) {
-                errors.add(&format!("{POINTER}{}", error.pointer), &error.detail);
+            for FieldError { pointer, detail } in found {
+                match is_part(&pointer) {
+                    true => errors.add(&format!("{POINTER}{pointer}"), &detail),
+                    false => errors
+                        .add(POINTER, &format!("does not go with {}: {detail}", &pointer[1..])),
+                }
             }
             None
         }
     }
+}
+
+/// The load of the job itself.
+fn own(document: &Value) -> Map<String, Value> {
+    let part = |key: &str| Some((key.to_owned(), document.get(key)?.clone()));
+    ["target", "request", "load"].into_iter().filter_map(part).collect()
 }
 
 /// The fields of `own`, those of `part` before them. What says how long a load

@@ -100,7 +100,9 @@ fn what_is_wrong_is_named_where_it_stands() {
         (json!({"baseline": {}, "blocks": 5}), "/compare/blocks", "from 6 to 50"),
         (json!({"baseline": {}, "metric": "rsp"}), "/compare/metric", "did you mean \"rps\""),
         (json!({"baseline": {}, "metric": "issued"}), "/compare/metric", "neither"),
+        (json!({"baseline": {}, "metric": "lateness_p99_ms"}), "/compare/metric", "of open loops"),
         (json!({"baseline": {}, "margin_pct": -1}), "/compare/margin_pct", "from 0"),
+        (json!({"baseline": {}, "margin_pct": 100}), "/compare/margin_pct", "never exceeded"),
         (json!({"baseline": {}, "seed": 1.5}), "/compare/seed", "whole number"),
         (json!({"baseline": {}, "block": 6}), "/compare/block", "did you mean \"blocks\""),
     ] {
@@ -110,10 +112,23 @@ fn what_is_wrong_is_named_where_it_stands() {
         assert!(found.detail.contains(words), "{compare}: {found}");
         assert_eq!(errors.len(), 1, "{compare}: {errors:?}");
     }
+    let mut again = document(json!({"baseline": {}}));
+    again["trials"] = json!(20);
+    assert!(JobSpec::parse(&again, &|_| None).is_ok(), "a spec as it is shown is taken again");
     let mut twice = document(json!({"baseline": {}}));
     twice["trials"] = json!(3);
     let errors = JobSpec::parse(&twice, &|_| None).unwrap_err();
     assert_eq!(errors[0].pointer, "/trials");
+}
+
+/// Never is a baseline that cannot be read taken for the candidate itself.
+#[test]
+fn what_does_not_go_with_the_job_s_own_load_is_refused() {
+    let mut crossed = document(json!({"baseline": {"target": {"url": "http://[::1]:2/"}}}));
+    crossed["load"]["source_addresses"] = json!(["127.0.0.2"]);
+    let errors = JobSpec::parse(&crossed, &|_| None).unwrap_err();
+    assert_eq!(errors[0].pointer, "/compare/baseline", "{errors:?}");
+    assert!(errors[0].detail.contains("load/source_addresses"), "{errors:?}");
 }
 
 /// A fault of the candidate is told once, not again for the baseline.

@@ -80,6 +80,9 @@ impl JobSpec {
         addresses::check_sources(&spec.target, &spec.load.source_addresses, &mut errors);
         check_criteria(document.get("criteria"), &spec, &mut errors);
         fields.refuse_rest(&mut errors);
+        if errors.0.is_empty() {
+            compare::check_metric(&spec, &mut errors);
+        }
         if errors.0.is_empty() { Ok(spec) } else { Err(errors.0) }
     }
 }

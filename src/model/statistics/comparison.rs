@@ -141,7 +141,8 @@ pub struct Comparison {
     /// False when the trials or their conditions forbid a decision, whatever the
     /// figures: then the reasons say why.
     pub comparable: bool,
-    /// True when it is to inform, not to stop anybody: a historical comparison.
+    /// True when it gates nothing by itself: a historical comparison. (`benchd compare`
+    /// exits by its decision all the same.)
     pub advisory: bool,
     /// How the trials belong together.
     pub design: Design,
@@ -278,6 +279,12 @@ impl Question {
         let is_percentage = |pct: f64| pct.is_finite() && pct >= 0.0;
         if !is_percentage(self.margin_pct) {
             objections.push(format!("the margin of {} % is no number from 0", self.margin_pct));
+        }
+        if self.better == Better::Higher && self.margin_pct >= 100.0 {
+            objections.push(format!(
+                "a margin of {} % is never exceeded: nothing falls by more than 100 %",
+                self.margin_pct
+            ));
         }
         match self.noise_floor_pct {
             Some(floor) if !is_percentage(floor) => {

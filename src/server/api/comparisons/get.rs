@@ -8,7 +8,7 @@ use crate::problem::ApiResult;
 use crate::service::wait::wait_for;
 use axum::Json;
 use axum::extract::State;
-use benchd_model::metrics;
+use benchd_model::metrics::{self, Better};
 use benchd_model::statistics::Comparison;
 use std::time::Duration;
 
@@ -42,8 +42,13 @@ pub(crate) async fn get(
 ) -> ApiResult<Json<Comparison>> {
     let mut params = Params::strict(query.as_deref());
     let metric = params.text("metric");
-    if let Some(Err(why)) = metric.as_deref().map(metrics::metric) {
-        params.error("metric", why);
+    match metric.as_deref().map(metrics::metric) {
+        Some(Err(why)) => params.error("metric", why),
+        Some(Ok(known)) if known.better == Better::Neither => {
+            let why = format!("{:?} describes; neither more nor less of it is better", known.name);
+            params.error("metric", why);
+        }
+        _ => {}
     }
     let margin = params.number("margin_pct", 0.0..=1000.0);
     let wait = Duration::from_secs(params.seconds("wait", MAX_WAIT_S).unwrap_or(0));

@@ -13,7 +13,7 @@ impl From<CompareError> for Problem {
             CompareError::NotFinished(_) => Code::NotFinished,
             CompareError::NotCompleted(..) => Code::NoResult,
             CompareError::ComparesNothing(_) => Code::ComparesNothing,
-            CompareError::NoBaseline { .. } => Code::NoBaseline,
+            CompareError::NoBaseline { .. } | CompareError::IsTheBaseline(_) => Code::NoBaseline,
             CompareError::Differing(_) => Code::EnvironmentsDiffer,
             CompareError::Store(_) => {
                 let CompareError::Store(error) = error else {

@@ -9,6 +9,7 @@ use crate::problem::ApiResult;
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use benchd_model::statistics::Arm;
 use benchd_model::{TimelineRow, arms, timeline};
 use benchd_report::timeline_csv;
 use http::HeaderMap;
@@ -53,12 +54,14 @@ pub(crate) async fn timeline(
     params.finish()?;
 
     let mut recordings = app.store.recordings(id).await?;
+    let arm = trial.map_or(Arm::B, |trial| job.spec.arm_of_trial(id, trial - 1));
+    let load = job.spec.arm(arm).load;
     let mut response = aside(move || {
         match trial {
             Some(trial) => recordings.retain(|recording| recording.trial + 1 == trial),
             None => arms::keep_candidate(id, &job.spec, &mut recordings),
         }
-        let rows = timeline::all(&recordings, &job.spec.load);
+        let rows = timeline::all(&recordings, &load);
         if csv {
             let content_type = HeaderValue::from_static("text/csv; charset=utf-8");
             ([(CONTENT_TYPE, content_type)], timeline_csv(&rows)).into_response()
