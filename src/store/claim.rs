@@ -3,8 +3,8 @@
 //! Two rules hold whatever workers do at the same time. A job is taken by one
 //! worker: taking it is an update of a row that must still be queued. And one
 //! job loads a host at a time, that of a baseline included: claims are made one
-//! after the other, and a partial unique index over the running jobs' hosts
-//! would refuse a second one.
+//! after the other. (A partial unique index over the running jobs' target hosts
+//! would refuse a second one besides.)
 
 use crate::database::Database;
 use crate::document::{from_column, to_column};
