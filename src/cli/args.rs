@@ -307,8 +307,8 @@ pub(crate) struct TargetArgs {
 pub(crate) struct JudgeArgs {
     /// Condition such as 'latency_p99_ms < 500' (repeatable) [default: error_ratio < 0.01]
     ///
-    /// [warn:|abort:] METRIC OP NUMBER[unit] [for DURATION], where OP is one of < <= > >= ==, or
-    /// [warn:] METRIC within N% of baseline [NAME]. With "for 10s" it must hold over every 10 whole
+    /// `[warn:|abort:] METRIC OP NUMBER[unit] [for DURATION]`, where OP is one of < <= > >= ==, or
+    /// `[warn:] METRIC within N% of baseline [NAME]`. With "for 10s" it must hold over every 10 whole
     /// seconds in a row; "warn:" only tells; "abort:" ends the run once nothing can make it hold.
     /// `benchd metrics` lists the metrics.
     #[arg(long, env = "BENCHD_CRITERIA", value_name = "EXPR", value_delimiter = ';')]
