@@ -90,8 +90,10 @@ fn an_nginx_without_http2_says_what_to_do() {
     let tls = nginx::self_signed(folder.path());
     let nginx = nginx::start_with(NginxOptions { tls: Some(tls), ..NginxOptions::default() });
     let run = |url: &str, class: &str, words: &str| {
-        let line = ["run", url, "-n", "4", "-c", "2", "--protocol", "h2", "--insecure"];
-        let ended = benchd(folder.path(), &[&line[..], &["--format", "json", "-q"]].concat());
+        let mut line = vec!["run", url, "-n", "4", "-c", "2", "--protocol", "h2"];
+        line.extend(["--format", "json", "-q"]);
+        line.extend(url.starts_with("https").then_some("--insecure"));
+        let ended = benchd(folder.path(), &line);
         let result = ended.json();
         assert_eq!((ended.code, &result["counts"][class]), (99, &json!(4)), "{result:#}");
         let reasons = result["failure_reasons"].to_string();
