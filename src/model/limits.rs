@@ -13,6 +13,9 @@ use crate::verdict::LimitedBy;
 const NOTHING_LEFT: f64 = 0.95;
 /// Up to this share it has time to spare. In between nobody can tell.
 const TIME_TO_SPARE: f64 = 0.9;
+/// Threads that wait for a processor for this share of the time measure who
+/// else runs on their machine: every answer waits for them, too.
+const STARVED: f64 = 0.5;
 /// A group that its quota stopped for this share of a second delayed so many
 /// answers that high percentiles are the quota's.
 pub(crate) const THROTTLED: f64 = 0.02;
@@ -87,7 +90,7 @@ impl Signs {
         } else if self.kept_rate == Some(true) {
             // However busy it was, it did all that was asked, when it was asked.
             LimitedBy::Rate
-        } else if reaches(self.busy, NOTHING_LEFT) {
+        } else if reaches(self.busy, NOTHING_LEFT) || reaches(self.waited, STARVED) {
             LimitedBy::Generator
         } else if reaches(self.lost, LOST) {
             LimitedBy::Network

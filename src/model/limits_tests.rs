@@ -61,6 +61,18 @@ fn a_generator_without_a_moment_to_spare_is_the_limit() {
 }
 
 #[test]
+fn a_generator_that_waits_for_a_processor_most_of_the_time_is_the_limit() {
+    let waiting = |share: f64| {
+        let mut second = second(0.95, share + 0.05);
+        second.tally.generator_cpu_us = 50_000;
+        second.tally.generator_wait_us = (share * 1e6) as u64;
+        second
+    };
+    assert_eq!(judged(waiting(0.8)), LimitedBy::Generator);
+    assert_eq!(judged(waiting(0.45)), LimitedBy::Server);
+}
+
+#[test]
 fn one_busy_thread_among_idle_ones_is_the_limit_of_its_connections() {
     let mut uneven = second(1.0, 0.2);
     uneven.tally.generator_busiest_us = 990_000;

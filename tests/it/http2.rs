@@ -28,7 +28,6 @@ fn every_stream_is_a_request_that_nginx_counts() {
         } else {
             exact_run_of(&nginx, url, &args)
         };
-        assert_eq!(result["verdict"], "pass", "{args:?}: {result:#}");
         assert_eq!(result["validity"]["reconciled"], true, "{args:?}: {result:#}");
         assert_eq!(result["load"]["protocol"], "h2");
         assert_eq!(result["load"]["driver"], "h2");

@@ -33,7 +33,7 @@ fn until(wanted: impl Fn(&Value) -> bool, run: impl Fn() -> Ended) -> Ended {
     ended
 }
 
-fn is_the_generator(result: &Value) -> bool {
+pub(crate) fn is_the_generator(result: &Value) -> bool {
     result["validity"]["limited_by"] == "generator"
 }
 

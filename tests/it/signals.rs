@@ -106,9 +106,9 @@ fn ctrl_c_cancels_the_job_at_the_service_wherever_it_is() {
 #[test]
 fn a_terminal_that_is_closed_ends_a_run_that_keeps_what_it_measured() {
     let (nginx, folder) = (nginx::start(), tempfile::tempdir().unwrap());
-    let url = nginx.url("/");
-    let args = ["run", &url, "-c", "1", "-d", "60s", "--format", "json"];
-    let (mut child, mut stdout, mut said) = start(folder.path(), &args);
+    let args = ["run", &nginx.url("/"), "-c", "1", "-d", "60s", "--format", "json"];
+    let mut command = with_hangup(folder.path(), "default");
+    let (mut child, mut stdout, mut said) = spawn(command.args(args));
     assert!(said.any(|line| line.contains(" rps")));
     // The kernel and the shell both send one.
     send_signal(&child, "HUP");
@@ -118,6 +118,31 @@ fn a_terminal_that_is_closed_ends_a_run_that_keeps_what_it_measured() {
     stdout.read_to_string(&mut report).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130), "{rest:?}");
     assert!(report.contains("\"ended\": \"interrupted\""), "{report}");
+}
+
+#[test]
+fn a_run_under_nohup_outlives_its_terminal() {
+    let (nginx, folder) = (nginx::start(), tempfile::tempdir().unwrap());
+    let args = ["run", &nginx.url("/"), "-c", "1", "-d", "2s"];
+    let mut command = with_hangup(folder.path(), "ignore");
+    let (mut child, _stdout, mut said) = spawn(command.args(args));
+    assert!(said.any(|line| line.contains(" rps")));
+    send_signal(&child, "HUP");
+    let rest: Vec<String> = said.collect();
+    assert_eq!(child.wait().unwrap().code(), Some(0), "{rest:?}");
+}
+
+/// `benchd` that begins with SIGHUP as `disposition` says, whatever the tests
+/// themselves were started with.
+fn with_hangup(folder: &Path, disposition: &str) -> Command {
+    let benchd = command(folder);
+    let mut command = Command::new("env");
+    command.env_clear().envs(benchd.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command
+        .arg(format!("--{disposition}-signal=HUP"))
+        .arg(benchd.get_program())
+        .current_dir(folder);
+    command
 }
 
 /// Runs with these arguments until it says `word`, sends the signal and returns
