@@ -5,8 +5,7 @@
 //! exactly one [`benchd_model::Outcome`], and nothing is retried unseen.
 //!
 //! Map: `plan` is what goes in, `run` coordinates the threads, `driver` moves
-//! bytes, `http1` decides what the bytes mean (for HTTP/2 the h2 crate does),
-//! `budget` says who may send how many, `schedule` when an open loop sends,
+//! bytes, `http1` and `http2` decide what the bytes mean, `budget` says who may send how many, `schedule` when an open loop sends,
 //! `record` keeps the figures. The crate knows no database and no web
 //! server.
 
@@ -27,11 +26,16 @@ mod stop;
 mod tls;
 
 pub use endpoint::{Endpoint, check_source};
-/// The parser, for the fuzz target alone.
+/// The parsers, for the fuzz targets alone.
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing {
     pub use crate::http1::fate::{Fate, Request, fate};
+
+    /// Those of HTTP/2.
+    pub mod http2 {
+        pub use crate::http2::fate::{Fate, fates};
+    }
 }
 
 pub use plan::{DRIVER_VARIABLE, DriverChoice, HeaderDefaults, Plan, PlanError, Rate, RequestPlan};

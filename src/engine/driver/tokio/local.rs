@@ -7,6 +7,7 @@ use crate::clock::{Nanos, nanos};
 use crate::driver::Reporter;
 use crate::driver::pace::outstanding_connects;
 use crate::http1::HeadCache;
+use crate::http2::Request;
 use crate::record::{Recorder, ThreadEnd};
 use crate::shared::{Shared, Window};
 use std::cell::{Cell, RefCell};
@@ -17,6 +18,9 @@ use tokio::sync::{Notify, Semaphore};
 
 /// The one receive buffer of a thread.
 const RECEIVE_BUFFER: usize = 64 * 1024;
+
+/// So many connections may let others come first at the same time.
+const MOST_YIELDING: usize = 16;
 
 /// Shared by the tasks of one thread.
 #[derive(Debug)]
@@ -38,6 +42,8 @@ pub(super) struct Local {
     /// Connections in a row whose FIN did not come in time.
     pub(super) fins_missed: Cell<u32>,
     pub(super) timeout: Nanos,
+    /// Connections that let others come first.
+    yielding: Cell<usize>,
     window: Cell<Option<Window>>,
     window_over: Cell<bool>,
     /// Connections that have work to do.
@@ -74,6 +80,7 @@ impl Local {
             open,
             fins_missed: Cell::new(0),
             timeout: nanos(prepared.plan.timeout),
+            yielding: Cell::new(0),
             window: Cell::new(None),
             window_over: Cell::new(false),
             busy: Cell::new(share.len()),
@@ -92,6 +99,36 @@ impl Local {
     #[inline]
     pub(super) fn window(&self) -> Option<Window> {
         self.window.get()
+    }
+
+    /// What happens at `now` counts.
+    #[inline]
+    pub(super) fn is_measured(&self, now: Nanos) -> bool {
+        self.window().is_some_and(|window| now >= window.start)
+    }
+
+    /// True when a connection that has taken answers is to let others take theirs
+    /// first. Answers do not lie there meanwhile, and the server is woken once for
+    /// all the requests that follow. These begin only then, so that no latency
+    /// holds the wait; at a rate they have begun already.
+    #[inline]
+    pub(super) fn yields(&self) -> bool {
+        let yielding = self.yielding.get();
+        let yields = self.open_loop.is_none() && self.connections > 1 && yielding < MOST_YIELDING;
+        self.yielding.set(yielding + usize::from(yields));
+        yields
+    }
+
+    /// One that was to let others come first goes on.
+    #[inline]
+    pub(super) fn has_yielded(&self) {
+        self.yielding.set(self.yielding.get() - 1);
+    }
+
+    /// The request of a run over HTTP/2.
+    #[inline]
+    pub(super) fn request(&self) -> &Request {
+        self.shared.prepared.http2.as_ref().expect("it was made with the plan")
     }
 
     /// Lets all slots begin.

@@ -27,6 +27,7 @@ pub(super) struct Slots {
     deadlines: Vec<Cell<Nanos>>,
     flights: Vec<Cell<Flight>>,
     wakers: RefCell<Vec<Waker>>,
+    passings: Cell<u64>,
 }
 
 impl Slots {
@@ -35,6 +36,7 @@ impl Slots {
             deadlines: (0..slots).map(|_| Cell::new(NEVER)).collect(),
             flights: (0..slots).map(|_| Cell::default()).collect(),
             wakers: RefCell::new(vec![Waker::noop().clone(); slots]),
+            passings: Cell::new(0),
         }
     }
 
@@ -68,11 +70,18 @@ impl Slots {
         self.deadlines[index].get() == PASSED
     }
 
+    /// How many deadlines have ever passed.
+    #[inline]
+    pub(super) fn passings(&self) -> u64 {
+        self.passings.get()
+    }
+
     /// Finds deadlines that have passed and wakes their slots.
     pub(super) fn sweep(&self, now: Nanos) {
         for (index, deadline) in self.deadlines.iter().enumerate() {
             if (PASSED + 1..=now).contains(&deadline.get()) {
                 deadline.set(PASSED);
+                self.passings.set(self.passings.get() + 1);
                 self.wake(index);
             }
         }
@@ -105,6 +114,7 @@ mod tests {
         slots.take_off(0, true, 300);
         slots.sweep(200);
         assert_eq!([0, 1, 2].map(|slot| slots.passed(slot)), [false, true, false]);
+        assert_eq!(slots.passings(), 2);
     }
 
     #[test]

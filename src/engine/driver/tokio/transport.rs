@@ -2,7 +2,7 @@
 
 use super::socket::Socket;
 use rustix::net::RecvFlags;
-use std::io::{self, IoSlice};
+use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -95,27 +95,6 @@ impl Transport {
             Ok(_) => Idle::Bytes,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Idle::Quiet,
             Err(_) => Idle::Closed,
-        }
-    }
-
-    /// As [`Self::poll_write`], for bytes in several places.
-    #[inline]
-    pub(super) fn poll_write_vectored(
-        &mut self,
-        context: &mut Context<'_>,
-        pieces: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        match self {
-            Self::Plain(stream) => Pin::new(stream).poll_write_vectored(context, pieces),
-            Self::Tls(stream) => Pin::new(stream).poll_write_vectored(context, pieces),
-        }
-    }
-
-    /// Says that nothing more will be written.
-    pub(super) fn poll_shutdown(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self {
-            Self::Plain(stream) => Pin::new(stream).poll_shutdown(context),
-            Self::Tls(stream) => Pin::new(stream).poll_shutdown(context),
         }
     }
 

@@ -1,86 +1,75 @@
-//! What the h2 crate's errors mean for an attempt.
+//! What the end of a stream or connection means for an attempt.
 
-use super::wire::Seen;
-use crate::clock::Nanos;
+use super::session::Session;
 use crate::driver::failure::{Failure, in_words};
+use crate::http2::{Breach, Code, Loss};
 use benchd_model::Outcome;
-use h2::Reason;
 use std::io;
 
 /// How far an attempt had come when it failed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Progress {
-    /// When its request was handed over.
-    pub(super) sent: Nanos,
+    /// Where its request begins among all bytes of its connection.
+    pub(super) position: u64,
     /// A part of its response had come.
     pub(super) begun: bool,
     /// Its connection had carried a request before.
     pub(super) reused: bool,
 }
 
-/// Why the attempt that met `error` failed.
-pub(super) fn of_stream(error: &h2::Error, seen: &Seen, progress: Progress) -> Failure {
-    match error.reason() {
-        Some(code) if error.is_library() => violation(code),
-        Some(code) if error.is_reset() => reset(code, progress),
-        Some(code) if error.is_go_away() => left_behind(code, progress),
-        _ if error.is_io() => of_end(seen, progress),
-        _ => Failure::new(Outcome::Protocol, error.to_string()),
+/// Why the attempt with this loss failed.
+pub(super) fn of_loss(loss: Loss, progress: Progress) -> Failure {
+    match loss {
+        Loss::Breach(breach) => of_breach(breach),
+        Loss::Reset(code) => reset(code, progress),
+        Loss::NotProcessed(code) => left_behind(code, progress.begun),
     }
 }
 
-/// The crate has found the server in breach of RFC 9113.
-fn violation(code: Reason) -> Failure {
-    let what = match code {
-        Reason::ENHANCE_YOUR_CALM => {
-            "a flood of empty or tiny frames, or of header fields, which the h2 library cuts off"
-        }
-        Reason::FRAME_SIZE_ERROR => "a frame of a length that is not allowed",
-        Reason::FLOW_CONTROL_ERROR => "more than the flow-control window allows",
-        Reason::COMPRESSION_ERROR => "header fields that cannot be decoded",
-        _ => {
-            "a frame or response that RFC 9113 forbids (malformed, out of place, or with another length than its Content-Length)"
-        }
-    };
-    Failure::new(Outcome::Protocol, format!("the server sent {what}: {}", name(code)))
+fn of_breach(Breach { code, what }: Breach) -> Failure {
+    Failure::new(Outcome::Protocol, format!("the server sent {what}: {code}"))
 }
 
-fn reset(code: Reason, progress: Progress) -> Failure {
-    let code_name = name(code);
+fn reset(code: Code, progress: Progress) -> Failure {
     if progress.begun {
-        let reason = format!("the stream was reset inside the response: {code_name}");
+        let reason = format!("the stream was reset inside the response: {code}");
         return Failure::new(blame(code, Outcome::Truncated), reason);
     }
     let hint = match code {
-        Reason::REFUSED_STREAM => ", not processed",
-        Reason::HTTP_1_1_REQUIRED => ", use protocol http1",
+        Code::REFUSED_STREAM => ", not processed",
+        Code::HTTP_1_1_REQUIRED => ", use protocol http1",
         _ => "",
     };
-    let reason = format!("the server reset the stream: {code_name}{hint}");
+    let reason = format!("the server reset the stream: {code}{hint}");
     Failure::new(blame(code, Outcome::Reset), reason)
 }
 
 /// The server has announced by GOAWAY that it has not processed the request.
-fn left_behind(code: Reason, progress: Progress) -> Failure {
-    let outcome = if progress.begun { Outcome::Truncated } else { Outcome::Reset };
+pub(super) fn left_behind(code: Code, begun: bool) -> Failure {
+    let outcome = if begun { Outcome::Truncated } else { Outcome::Reset };
     let reason = match code {
-        Reason::NO_ERROR => "not processed: the server was closing the connection (GOAWAY)".into(),
-        _ => format!("not processed: the server gave the connection up (GOAWAY {})", name(code)),
+        Code::NO_ERROR => "not processed: the server was closing the connection (GOAWAY)".into(),
+        _ => format!("not processed: the server gave the connection up (GOAWAY {code})"),
     };
     Failure::new(blame(code, outcome), reason)
 }
 
 /// The connection ended under the attempt.
-pub(super) fn of_end(seen: &Seen, progress: Progress) -> Failure {
-    let read_error = seen.read_error.borrow();
-    let after = match seen.farewell.get() {
-        Some(code) => format!(" (after GOAWAY {})", name(code)),
+pub(super) fn of_end(session: &Session, progress: Progress) -> Failure {
+    if let Some(stranger) = session.http2.stranger() {
+        return Failure::new(Outcome::Protocol, stranger);
+    }
+    if let Some(breach) = session.http2.breach() {
+        return of_breach(breach);
+    }
+    let after = match session.http2.farewell() {
+        Some(code) => format!(" (after GOAWAY {code})"),
         None => String::new(),
     };
-    if let Some(error) = read_error.as_ref().filter(|error| is_tls(error)) {
+    if let Some(error) = session.read_error.as_ref().filter(|error| is_tls(error)) {
         return Failure::new(Outcome::Tls, in_words(error));
     }
-    let broken = read_error.as_ref().map(|error| match error.kind() {
+    let broken = session.read_error.as_ref().map(|error| match error.kind() {
         io::ErrorKind::UnexpectedEof => "closed without TLS close_notify".to_owned(),
         _ => in_words(error),
     });
@@ -88,8 +77,8 @@ pub(super) fn of_end(seen: &Seen, progress: Progress) -> Failure {
         let how = broken.unwrap_or_else(|| "the connection was closed".to_owned());
         return Failure::new(Outcome::Truncated, format!("{how} inside the response{after}"));
     }
-    if let Some(error) = seen.write_error.borrow().as_ref()
-        && progress.sent >= seen.written_at.get()
+    if let Some(error) = &session.write_error
+        && progress.position >= session.written
     {
         return Failure::unsent(error);
     }
@@ -107,22 +96,14 @@ fn is_tls(error: &io::Error) -> bool {
 
 /// Codes by which one side accuses the other of a breach are a matter of the
 /// protocol, whoever says so; others are `otherwise`.
-fn blame(code: Reason, otherwise: Outcome) -> Outcome {
+const fn blame(code: Code, otherwise: Outcome) -> Outcome {
     match code {
-        Reason::PROTOCOL_ERROR
-        | Reason::FLOW_CONTROL_ERROR
-        | Reason::SETTINGS_TIMEOUT
-        | Reason::STREAM_CLOSED
-        | Reason::FRAME_SIZE_ERROR
-        | Reason::COMPRESSION_ERROR => Outcome::Protocol,
+        Code::PROTOCOL_ERROR
+        | Code::FLOW_CONTROL_ERROR
+        | Code::SETTINGS_TIMEOUT
+        | Code::STREAM_CLOSED
+        | Code::FRAME_SIZE_ERROR
+        | Code::COMPRESSION_ERROR => Outcome::Protocol,
         _ => otherwise,
-    }
-}
-
-/// A code as RFC 9113 writes it.
-fn name(code: Reason) -> String {
-    match format!("{code:?}") {
-        unknown if unknown.starts_with("Reason(") => format!("code {}", u32::from(code)),
-        name => name,
     }
 }

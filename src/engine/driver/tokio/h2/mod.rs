@@ -1,12 +1,10 @@
-//! HTTP/2 on the tokio driver: one task per connection, which polls the h2
-//! crate's connection and, of its streams, those that the crate has woken.
+//! HTTP/2 on the tokio driver: one task per connection, which moves the bytes
+//! between the socket and `http2`, and lets the users of the connection act on
+//! what those mean.
 
 mod failure;
 mod session;
-mod signal;
-mod stream;
 mod users;
-mod wire;
 
 use super::local::Local;
 use super::slot::Alarm;
@@ -17,8 +15,7 @@ use users::Users;
 
 /// The whole life of connection `index` of the thread.
 pub(super) async fn run(local: Rc<Local>, index: usize) {
-    let mut users =
-        poll_fn(|context| Poll::Ready(Users::new(local.clone(), index, context.waker()))).await;
+    let mut users = poll_fn(|context| Poll::Ready(Users::new(local.clone(), index, context))).await;
     let _alarm = Alarm(local.clone());
     if local.shared.prepared.plan.preconnect {
         users.preconnect().await;

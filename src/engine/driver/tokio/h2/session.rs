@@ -1,54 +1,71 @@
 //! One HTTP/2 connection: opened until the server's SETTINGS are known, then
 //! driven by the task that owns it.
 
-use super::super::connect::{Stage, connect};
+use super::super::connect::{Connection, Stage, connect};
 use super::super::local::Local;
-use super::failure::{Progress, of_end, of_stream};
-use super::stream::Stream;
-use super::wire::{Seen, Wire};
+use super::failure::{Progress, of_end};
 use crate::clock::Nanos;
 use crate::driver::failure::Failure;
 use crate::endpoint::Route;
+use crate::http2::{self, Request};
 use benchd_model::Outcome;
-use bytes::Bytes;
-use h2::client::{Builder, Connection, SendRequest};
-use h2::{Ping, PingPong};
 use std::cell::Cell;
 use std::future::poll_fn;
-use std::pin::Pin;
+use std::io;
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
-
-/// Windows of each stream and of the connection, in bytes, as h2load has them:
-/// so large that no server ever waits for us.
-const WINDOW: u32 = (1 << 30) - 1;
-
-/// No more is taken of a response head, as with HTTP/1.
-const LARGEST_HEAD: u32 = 64 * 1024;
-
-/// Stands for a limit on streams that is not known yet.
-const NOT_TOLD: usize = usize::MAX - 1;
+use std::task::{Context, Poll, ready};
 
 /// One HTTP/2 connection.
+#[derive(Debug)]
 pub(super) struct Session {
     /// Tells the sessions of one slot apart.
     pub(super) number: usize,
     /// The number of its endpoint.
     pub(super) endpoint: u32,
-    connection: Connection<Wire, Bytes>,
-    pub(super) sender: SendRequest<Bytes>,
-    pub(super) seen: Rc<Seen>,
-    /// Streams in flight.
-    pub(super) streams: usize,
-    /// How many the server allows at the same time.
-    pub(super) limit: usize,
+    connection: Connection,
+    pub(super) http2: http2::Connection,
     /// It has carried a request.
     pub(super) carried: bool,
     /// Nobody waited for it when it was opened.
     pub(super) ahead: bool,
-    pings: Option<PingPong>,
+    /// When bytes came last; 0 before the first ones.
+    read_at: Nanos,
+    /// Bytes that the socket has taken.
+    pub(super) written: u64,
+    /// Why reading failed; none after an ordinary end.
+    pub(super) read_error: Option<io::Error>,
+    /// Why no more can be written. What the server has said before it stopped
+    /// listening is still to be read, and tells more than this error.
+    pub(super) write_error: Option<io::Error>,
+    /// Requests made on it.
+    handed: usize,
+    /// How many of them there were when the socket last had taken everything.
+    taken: usize,
     /// When the server was asked whether it still lives.
     asked: Option<Nanos>,
+}
+
+/// A request on its way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Flight {
+    /// The session that carries it.
+    pub(super) session: usize,
+    pub(super) stream: u32,
+    /// The how manieth of its session it is.
+    number: usize,
+    /// Where it begins among all bytes of its session.
+    position: u64,
+    pub(super) reused: bool,
+    /// When it was handed over.
+    pub(super) sent: Nanos,
+    /// When a part of its response came; 0 before.
+    pub(super) first_byte: Nanos,
+}
+
+impl Flight {
+    pub(super) const fn progress(&self) -> Progress {
+        Progress { position: self.position, begun: self.first_byte != 0, reused: self.reused }
+    }
 }
 
 /// Opens session `number` for the connection whose own slot is `slot` and has
@@ -59,44 +76,29 @@ pub(super) async fn open(
     route: Route,
     number: usize,
     stage: Rc<Cell<Stage>>,
-) -> Result<Session, Failure> {
+) -> Result<Box<Session>, Failure> {
     let connection = connect(&local, slot, route, &stage).await?;
     if let Some(agreed) = connection.transport.agreed_protocol().filter(|name| *name != b"h2") {
         return Err(not_agreed(agreed));
     }
     stage.set(Stage::Greeting);
-    let (wire, seen) = Wire::new(connection, local.clone());
-    let begun = settings().handshake(wire).await;
-    let (sender, mut connection) = begun.map_err(|error| unopened(&error, &seen))?;
-    let pings = connection.ping_pong();
-    let mut session = Session {
+    let mut session = Box::new(Session {
         number,
         endpoint: route.endpoint,
         connection,
-        sender,
-        seen,
-        streams: 0,
-        limit: NOT_TOLD,
+        http2: http2::Connection::new(local.request()),
         carried: false,
         ahead: false,
-        pings,
+        read_at: 0,
+        written: 0,
+        read_error: None,
+        write_error: None,
+        handed: 0,
+        taken: 0,
         asked: None,
-    };
+    });
     poll_fn(|context| session.poll_settled(&local, slot, context)).await?;
     Ok(session)
-}
-
-fn settings() -> Builder {
-    let mut builder = Builder::new();
-    builder
-        .enable_push(false)
-        .initial_window_size(WINDOW)
-        .initial_connection_window_size(WINDOW)
-        .max_header_list_size(LARGEST_HEAD)
-        .initial_max_send_streams(NOT_TOLD)
-        // A server that breaks the protocol again and again is to be measured.
-        .max_local_error_reset_streams(None);
-    builder
 }
 
 fn not_agreed(agreed: &[u8]) -> Failure {
@@ -110,43 +112,7 @@ fn not_agreed(agreed: &[u8]) -> Failure {
     Failure::new(Outcome::Tls, reason)
 }
 
-/// Why a connection that is open did not become an HTTP/2 one.
-fn unopened(error: &h2::Error, seen: &Seen) -> Failure {
-    if let Some(stranger) = seen.stranger() {
-        return Failure::new(Outcome::Protocol, stranger);
-    }
-    of_stream(error, seen, Progress { sent: 0, begun: false, reused: false })
-}
-
 impl Session {
-    /// Drives the connection: reads once, sends what is queued. Ready when it
-    /// is over.
-    #[inline]
-    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<(), h2::Error>> {
-        self.seen.begin_turn();
-        let polled = Pin::new(&mut self.connection).poll(context);
-        self.limit = self.sender.current_max_send_streams();
-        if let Poll::Ready(ended) = &polled {
-            self.seen.over.set(true);
-            self.keep_farewell(ended.as_ref().err(), context);
-        }
-        polled
-    }
-
-    /// The crate may call a connection that the server gave up an ordinary end.
-    #[cold]
-    fn keep_farewell(&mut self, error: Option<&h2::Error>, context: &mut Context<'_>) {
-        let code = |error: &h2::Error| {
-            let farewell = error.is_go_away() && error.is_remote();
-            error.reason().filter(|_| farewell)
-        };
-        let refusal = match self.sender.poll_ready(context) {
-            Poll::Ready(Err(error)) => code(&error),
-            Poll::Ready(Ok(())) | Poll::Pending => None,
-        };
-        self.seen.farewell.set(error.and_then(code).or(refusal));
-    }
-
     /// Ready when the server's SETTINGS have been taken.
     fn poll_settled(
         &mut self,
@@ -157,50 +123,161 @@ impl Session {
         if local.slots.passed(slot) {
             return Poll::Ready(Err(Stage::Greeting.too_slow(&local.shared)));
         }
-        let polled = self.poll(context);
-        if let Some(stranger) = self.seen.stranger() {
-            return Poll::Ready(Err(Failure::new(Outcome::Protocol, stranger)));
-        }
-        if self.limit != NOT_TOLD {
-            return Poll::Ready(Ok(()));
-        }
-        match polled {
-            Poll::Pending => Poll::Pending,
-            Poll::Ready(Err(error)) => Poll::Ready(Err(unopened(&error, &self.seen))),
-            Poll::Ready(Ok(())) => {
-                let progress = Progress { sent: 0, begun: false, reused: false };
-                Poll::Ready(Err(of_end(&self.seen, progress)))
+        loop {
+            self.write(local, local.now(), context);
+            let mut buffer = local.buffer.borrow_mut();
+            let Poll::Ready(length) = self.poll_read(local, &mut buffer, context) else {
+                return Poll::Pending;
+            };
+            let mut input = &buffer[..length];
+            while self.http2.next(&mut input).is_some() {}
+            if length == 0 || self.http2.breach().is_some() {
+                return Poll::Ready(Err(of_end(self, Progress::default())));
+            }
+            if self.http2.is_settled() {
+                return Poll::Ready(Ok(()));
             }
         }
     }
 
-    /// A request timed out. True when the connection itself is dead: the server has
-    /// not read so far, or has said nothing at all since then, although it was asked
-    /// before by a PING.
-    pub(super) fn is_dead(&mut self, request: &Stream, now: Nanos) -> bool {
-        let sent = request.sent;
-        if self.seen.taken.get() < request.number {
+    /// Reads once. Ready with how many bytes came; 0 when none will any more.
+    #[inline]
+    pub(super) fn poll_read(
+        &mut self,
+        local: &Local,
+        buffer: &mut [u8],
+        context: &mut Context<'_>,
+    ) -> Poll<usize> {
+        if self.http2.is_congested() {
+            return Poll::Pending;
+        }
+        match self.connection.transport.poll_read(context, buffer) {
+            Poll::Ready(Ok(0)) => Poll::Ready(0),
+            Poll::Ready(Ok(length)) => {
+                self.read_at = local.now();
+                let measured = local.is_measured(self.read_at);
+                local.recorder.borrow_mut().received(measured, length);
+                Poll::Ready(length)
+            }
+            Poll::Ready(Err(error)) => {
+                self.read_error = Some(error);
+                Poll::Ready(0)
+            }
+            // Nothing can be sent, and nothing came: it is over.
+            Poll::Pending if self.write_error.is_some() => Poll::Ready(0),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+
+    /// True when there may be more to read; the context is left with the socket
+    /// otherwise.
+    #[inline]
+    pub(super) fn has_more(&self, context: &mut Context<'_>) -> bool {
+        self.connection.transport.poll_readable(context).is_ready()
+    }
+
+    /// When the bytes came that were read last.
+    #[inline]
+    pub(super) const fn read_at(&self) -> Nanos {
+        self.read_at
+    }
+
+    /// Makes the request of `user`, at `now`.
+    #[inline]
+    pub(super) fn send(&mut self, request: &Request, user: usize, now: Nanos) -> Flight {
+        self.handed += 1;
+        Flight {
+            session: self.number,
+            position: self.http2.position(),
+            stream: self.http2.open(request, user),
+            number: self.handed,
+            reused: std::mem::replace(&mut self.carried, true),
+            sent: now,
+            first_byte: 0,
+        }
+    }
+
+    /// Writes what there is at `now`, as far as the socket takes it. True when there
+    /// may be something to read that was left so far.
+    #[inline]
+    pub(super) fn write(&mut self, local: &Local, now: Nanos, context: &mut Context<'_>) -> bool {
+        let was_congested = self.http2.is_congested();
+        if self.write_error.is_none() {
+            let Poll::Ready(Err(error)) = self.poll_write(local, now, context) else {
+                return was_congested && !self.http2.is_congested();
+            };
+            self.write_error = Some(error);
+        }
+        let lost = self.http2.pending().len();
+        self.http2.written(lost);
+        lost > 0
+    }
+
+    #[inline]
+    fn poll_write(
+        &mut self,
+        local: &Local,
+        now: Nanos,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        let transport = &mut self.connection.transport;
+        loop {
+            self.http2.write_bodies(&local.request().body);
+            let pending = self.http2.pending();
+            if pending.is_empty() {
+                break;
+            }
+            let length = ready!(transport.poll_write(context, pending))?;
+            if length == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            self.http2.written(length);
+            self.written += length as u64;
+            local.recorder.borrow_mut().sent(local.is_measured(now), length);
+        }
+        ready!(transport.poll_flush(context))?;
+        self.taken = self.handed;
+        Poll::Ready(Ok(()))
+    }
+
+    /// Gives `flight` up at `now`, whose time has passed. What it lacks, and whether
+    /// the connection itself is dead.
+    pub(super) fn give_up(&mut self, flight: &Flight, now: Nanos) -> (&'static str, bool) {
+        let lack = match self.http2.cancel(flight.stream) {
+            _ if flight.first_byte != 0 => "response not complete",
+            true => "no response",
+            false => "request not fully sent",
+        };
+        (lack, self.is_dead(flight, now))
+    }
+
+    /// True when the server has not read so far, or has said nothing at all since
+    /// then, although it was asked before by a PING.
+    fn is_dead(&mut self, flight: &Flight, now: Nanos) -> bool {
+        if self.taken < flight.number {
             return true;
         }
-        if self.seen.read_at.get() >= sent {
+        if self.read_at >= flight.sent {
             return false;
         }
         match self.asked {
             // Asked and not answered: for a whole time limit, or not yet so long.
-            Some(asked) if self.seen.read_at.get() < asked => asked <= sent,
+            Some(asked) if self.read_at < asked => asked <= flight.sent,
             _ => {
-                self.ask(now);
+                self.http2.ping();
+                self.asked = Some(now);
                 false
             }
         }
     }
 
-    fn ask(&mut self, now: Nanos) {
-        let Some(pings) = &mut self.pings else { return };
-        // The answer to the last one, if there was one, is taken first.
-        let answered = pings.poll_pong(&mut Context::from_waker(Waker::noop()));
-        if !matches!(answered, Poll::Ready(Err(_))) && pings.send_ping(Ping::opaque()).is_ok() {
-            self.asked = Some(now);
-        }
+    pub(super) fn describe_tls(&self) -> Option<String> {
+        self.connection.transport.describe_tls()
+    }
+
+    /// Requests that the socket has not taken, or not to their end.
+    #[inline]
+    pub(super) const fn unwritten(&self) -> usize {
+        self.handed - self.taken
     }
 }

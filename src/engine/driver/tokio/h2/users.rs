@@ -8,13 +8,13 @@ mod time_limits;
 
 use super::super::connect::Stage;
 use super::super::local::Local;
-use super::session::Session;
-use super::signal::Signal;
-use super::stream::Stream;
+use super::failure::of_loss;
+use super::session::{Flight, Session};
 use crate::clock::Nanos;
 use crate::driver::failure::Failure;
-use crate::driver::talk;
+use crate::driver::talk::{self, shortened};
 use crate::http1::Completed;
+use crate::http2::Event;
 use crate::record::Exchange;
 use benchd_model::Outcome;
 use benchd_model::recording::FirstResponse;
@@ -22,10 +22,9 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
-/// Looks at the signal in a row before other tasks get their turn.
+/// Turns in a row before other tasks get theirs.
 const MOST_TURNS: usize = 32;
 
 /// So many more requests than there are users may wait for a socket that takes
@@ -34,7 +33,7 @@ const AHEAD: usize = 100;
 
 /// A connection that is being opened.
 struct Opening {
-    session: Pin<Box<dyn Future<Output = Result<Session, Failure>>>>,
+    session: Pin<Box<dyn Future<Output = Result<Box<Session>, Failure>>>>,
     stage: Rc<Cell<Stage>>,
 }
 
@@ -45,17 +44,22 @@ pub(super) struct Users {
     index: usize,
     /// Its own slot; those of its users follow.
     slot: usize,
-    signal: Arc<Signal>,
-    waker: Waker,
     users: Vec<User>,
     /// Users without an attempt.
     idle: Vec<usize>,
     /// Users whose attempt waits for a connection or for a free stream.
     waiting: VecDeque<usize>,
-    session: Option<Session>,
+    session: Option<Box<Session>>,
     /// Sessions that end the streams they have and get no more.
     draining: Vec<Session>,
     opening: Option<Opening>,
+    /// There is more to do than anybody will tell of.
+    again: bool,
+    /// Answers were taken; what follows them waits for other connections to have
+    /// taken theirs.
+    yielded: bool,
+    /// Deadlines that had passed when they were last looked at.
+    passed: u64,
     /// The number of the endpoint that was connected to last.
     endpoint: u32,
     /// Sessions opened so far: the next route to take.
@@ -75,35 +79,23 @@ pub(super) struct Users {
 
 /// One user and its attempt.
 struct User {
-    waker: Waker,
     /// The number of the endpoint that it is meant for.
     endpoint: u32,
     start: Nanos,
     deadline: Nanos,
     measured: bool,
-    stream: Option<Stream>,
+    flight: Option<Flight>,
 }
 
 impl Users {
-    /// The users of connection `index` of the thread, whose task is `task`.
-    pub(super) fn new(local: Rc<Local>, index: usize, task: &Waker) -> Self {
+    /// The users of connection `index` of the thread, whose task has this context.
+    pub(super) fn new(local: Rc<Local>, index: usize, context: &Context<'_>) -> Self {
         let stride = local.shared.prepared.slots_per_connection();
         let (slot, streams) = (index * stride, stride - 1);
-        let signal = Signal::new(task, streams);
-        let timer = signal.timer_waker();
-        // Every turn looks at what concerns the connection itself.
-        local.slots.enter(slot, &Context::from_waker(task));
-        for slot in slot + 1..slot + stride {
-            local.slots.enter(slot, &Context::from_waker(&timer));
+        for slot in slot..slot + stride {
+            local.slots.enter(slot, context);
         }
-        let user = |stream| User {
-            waker: signal.stream_waker(stream),
-            endpoint: 0,
-            start: 0,
-            deadline: 0,
-            measured: false,
-            stream: None,
-        };
+        let user = |_| User { endpoint: 0, start: 0, deadline: 0, measured: false, flight: None };
         Self {
             index,
             slot,
@@ -113,6 +105,9 @@ impl Users {
             session: None,
             draining: Vec::new(),
             opening: None,
+            again: false,
+            yielded: false,
+            passed: 0,
             endpoint: 0,
             opened: 0,
             refusals: 0,
@@ -121,8 +116,6 @@ impl Users {
             free: None,
             told_limit: streams,
             most_streams: 0,
-            waker: signal.connection_waker(),
-            signal,
             local,
         }
     }
@@ -130,28 +123,34 @@ impl Users {
     /// Does what there is to do. Ready when no attempt is left to make and none
     /// is in flight.
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        self.signal.look(true);
-        let mut polled = Poll::Pending;
-        for turn in 0.. {
-            if turn == MOST_TURNS {
-                context.waker().wake_by_ref();
-                break;
+        for _ in 0..MOST_TURNS {
+            if !std::mem::take(&mut self.yielded) {
+                self.again = false;
+                let idle = self.idle.len();
+                self.take_what_came(context);
+                if self.idle.len() > idle && self.local.yields() {
+                    self.yielded = true;
+                    context.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+            } else {
+                self.local.has_yielded();
             }
-            self.turn(context);
+            self.go_on(context);
             if self.exhausted && self.idle.len() == self.users.len() {
-                polled = Poll::Ready(());
-                break;
+                return Poll::Ready(());
             }
-            if !self.signal.is_set() {
-                break;
+            if !self.again {
+                return Poll::Pending;
             }
         }
-        self.signal.look(false);
-        polled
+        context.waker().wake_by_ref();
+        Poll::Pending
     }
 
-    fn turn(&mut self, context: &mut Context<'_>) {
-        if self.signal.take_timer() {
+    fn take_what_came(&mut self, context: &mut Context<'_>) {
+        let passed = self.local.slots.passings();
+        if std::mem::replace(&mut self.passed, passed) != passed {
             self.look_at_time();
         }
         if let Some(opening) = &mut self.opening
@@ -162,15 +161,10 @@ impl Users {
             self.local.slots.disarm(self.slot);
             self.take_opened(opened, late);
         }
-        if self.signal.take_connection() {
-            self.poll_sessions();
-        }
-        for word in 0..self.signal.words() {
-            while let Some(user) = self.signal.take_stream(word) {
-                self.poll_stream(user);
-            }
-        }
-        self.draining.retain(|session| session.streams > 0);
+        self.read_sessions(context);
+    }
+
+    fn go_on(&mut self, context: &mut Context<'_>) {
         let now = self.local.now();
         if self.backing_off {
             self.end_pause(now);
@@ -181,32 +175,47 @@ impl Users {
             self.begin_attempts(now);
         }
         self.send_waiting(now);
+        self.write_sessions(now, context);
     }
 
     fn slot_of(&self, user: usize) -> usize {
         self.slot + 1 + user
     }
 
+    /// Something has happened to a user's request on `session`, which takes
+    /// further ones if it is `kept`.
     #[inline]
-    fn poll_stream(&mut self, index: usize) {
-        let user = &mut self.users[index];
-        let Some(stream) = &mut user.stream else { return };
-        let wants_software = self.local.recorder.borrow().wants_first_response();
-        let mut context = Context::from_waker(&user.waker);
-        let Poll::Ready(ended) = stream.poll(wants_software, &mut context) else { return };
-        let Some(stream) = user.stream.take() else { return };
-        self.release(&stream);
-        match ended {
-            Ok(completed) => self.settle(index, stream, completed),
-            Err(failure) => self.fail(index, &failure, self.local.now()),
+    fn take_event(&mut self, event: Event, session: &Session, kept: bool) {
+        match event {
+            Event::Begun { user } => self.mark_first_byte(user, session.read_at()),
+            Event::Complete { user, status, body } => {
+                let completed = Completed { status, body, keep: true, excess: false };
+                self.mark_first_byte(user, session.read_at());
+                self.settle(user, completed, session, kept);
+            }
+            Event::Lost { user, loss } => {
+                let progress = self.users[user].flight.take().map(|flight| flight.progress());
+                let failure = of_loss(loss, progress.unwrap_or_default());
+                self.fail(user, &failure, session.read_at());
+            }
+        }
+    }
+
+    #[inline]
+    fn mark_first_byte(&mut self, user: usize, now: Nanos) {
+        if let Some(flight) = &mut self.users[user].flight
+            && flight.first_byte == 0
+        {
+            flight.first_byte = now;
         }
     }
 
     /// Records a complete response, unless it came too late.
     #[inline]
-    fn settle(&mut self, index: usize, stream: Stream, completed: Completed) {
-        let user = &self.users[index];
-        let done = stream.seen.read_at.get();
+    fn settle(&mut self, index: usize, completed: Completed, session: &Session, kept: bool) {
+        let user = &mut self.users[index];
+        let Some(flight) = user.flight.take() else { return };
+        let done = session.read_at();
         if done > user.deadline {
             let lack = "response not complete";
             let failure = Failure::too_slow(&self.local.shared, Outcome::Timeout, lack);
@@ -215,18 +224,21 @@ impl Users {
         let exchange = Exchange {
             endpoint: user.endpoint,
             start: user.start,
-            sent: stream.sent,
-            first_byte: stream.first_byte,
+            sent: flight.sent,
+            first_byte: flight.first_byte,
             done,
             completed,
-            reused: stream.reused,
-            kept: self.session.as_ref().is_some_and(|s| s.number == stream.session),
+            reused: flight.reused,
+            kept,
         };
         let mut recorder = self.local.recorder.borrow_mut();
         talk::settle(user.measured, &exchange, &mut recorder, || FirstResponse {
-            software: stream.software,
+            software: session
+                .http2
+                .software()
+                .map(|name| shortened(&String::from_utf8_lossy(name))),
             document_bytes: completed.body,
-            tls: stream.seen.tls.borrow().clone(),
+            tls: session.describe_tls(),
         });
         drop(recorder);
         self.rest(index, done);
@@ -285,8 +297,8 @@ impl Users {
     fn room(&mut self) -> usize {
         let idle = self.idle.len();
         let Some(session) = &self.session else { return idle };
-        let limit = session.limit;
-        let room = limit.max(1).saturating_sub(session.streams + self.waiting.len());
+        let limit = session.http2.most_streams();
+        let room = limit.max(1).saturating_sub(session.http2.streams() + self.waiting.len());
         if room == 0 && limit < self.told_limit && idle > 0 {
             self.tell_limit(limit);
         }
@@ -306,53 +318,30 @@ impl Users {
     /// Sends what waits, as far as there is a connection with a free stream.
     #[inline]
     fn send_waiting(&mut self, now: Nanos) {
-        while !self.waiting.is_empty() {
+        while let Some(&index) = self.waiting.front() {
             let Some(session) = &mut self.session else { return self.connect() };
-            match session.sender.poll_ready(&mut Context::from_waker(&self.waker)) {
-                Poll::Pending => break,
-                Poll::Ready(Ok(())) if session.streams >= session.limit => break,
-                Poll::Ready(Ok(())) if session.seen.unwritten() > self.users.len() + AHEAD => {
-                    self.retire();
+            if !session.http2.is_open() {
+                self.part();
+            } else if session.http2.streams() >= session.http2.most_streams() {
+                break;
+            } else if session.unwritten() > self.users.len() + AHEAD {
+                self.retire();
+            } else {
+                let user = &mut self.users[index];
+                user.endpoint = session.endpoint;
+                user.flight = Some(session.send(self.local.request(), index, now));
+                if self.local.open_loop.is_some() {
+                    let mut recorder = self.local.recorder.borrow_mut();
+                    recorder.sent_late(user.measured, user.start, now);
                 }
-                Poll::Ready(Ok(())) => {
-                    if let Err(error) = self.send_first(now) {
-                        self.part(&error);
-                    }
-                }
-                Poll::Ready(Err(error)) => self.part(&error),
+                self.waiting.pop_front();
             }
         }
         self.count_streams();
     }
 
-    /// Sends what has waited longest on a session that takes one more request;
-    /// to know of the next, the crate must be asked again.
-    #[inline]
-    fn send_first(&mut self, now: Nanos) -> Result<(), h2::Error> {
-        let local = self.local.clone();
-        let Some(request) = &local.shared.prepared.http2 else { return Ok(()) };
-        if let Some(&index) = self.waiting.front()
-            && let Some(session) = &mut self.session
-        {
-            let stream = Stream::open(session, request, now)?;
-            self.waiting.pop_front();
-            let user = &mut self.users[index];
-            (user.endpoint, user.stream) = (session.endpoint, Some(stream));
-            if local.open_loop.is_some() {
-                local.recorder.borrow_mut().sent_late(user.measured, user.start, now);
-            }
-            self.signal.mark_connection();
-            if !request.body.is_empty() {
-                self.signal.mark_stream(index);
-            }
-            // A waker is left with the stream on its first poll.
-            self.poll_stream(index);
-        }
-        Ok(())
-    }
-
     fn count_streams(&mut self) {
-        let streams = self.session.as_ref().map_or(0, |session| session.streams);
+        let streams = self.session.as_ref().map_or(0, |session| session.http2.streams());
         if streams > self.most_streams {
             self.most_streams = streams;
             self.local.shared.gauge.streams(u32::try_from(streams).unwrap_or(u32::MAX));

@@ -1,8 +1,8 @@
 //! When a response is complete, and what its length may be.
 
 use super::frames::{
-    DATA, END_HEADERS, END_STREAM, Frame, HEADERS, OK, PADDED, WINDOW_UPDATE, frame, greeting,
-    head, load_http2,
+    CONTINUATION, DATA, END_HEADERS, END_STREAM, Frame, HEADERS, INITIAL_WINDOW_SIZE, OK, PADDED,
+    PING, WINDOW_UPDATE, frame, greeting, head, load_http2,
 };
 use crate::support::Server;
 use benchd_model::Outcome;
@@ -135,4 +135,55 @@ fn a_request_body_is_sent_as_the_windows_allow() {
     });
     run.all(Outcome::Ok, 5);
     assert!(run.total.bytes.sent > 5 * LENGTH as u64);
+}
+
+#[test]
+fn a_head_may_come_in_many_frames() {
+    let block = [&head("200", Some("5"))[..], b"\x40\x01a\x01b"].concat();
+    let mut frames = vec![(HEADERS, 0, Vec::new())];
+    frames.extend(block.iter().map(|octet| (CONTINUATION, 0, vec![*octet])));
+    frames.push((CONTINUATION, END_HEADERS, Vec::new()));
+    // Padded, and with a priority.
+    let padding = [&[7, 0, 0, 0, 3, 16][..], &head("103", None), &[0; 7]].concat();
+    frames.insert(0, (HEADERS, END_HEADERS | PADDED | 0x20, padding));
+    frames.push((DATA, END_STREAM, b"hello".to_vec()));
+    let server = answering(frames);
+    let run = load_http2(server.address, |plan| plan.streams = 3);
+    run.all(Outcome::Ok, 10);
+    assert_eq!((run.opened(), run.total.bytes.body), (1, 50));
+}
+
+#[test]
+fn windows_that_shrink_below_nothing_hold_the_body_until_they_are_open_again() {
+    const LENGTH: usize = 100_000;
+    let server = greeting(|mut http2| {
+        while let Some(stream) = http2.request() {
+            // What the first windows let out has been read when the PING comes back.
+            let mut received = 0;
+            while received < 65_535 {
+                received += http2.await_kind(DATA).map_or(65_535, |frame| frame.payload.len());
+            }
+            http2.settings(&[(INITIAL_WINDOW_SIZE, 10)]);
+            http2.send(WINDOW_UPDATE, 0, 0, &(LENGTH as u32).to_be_bytes());
+            http2.send(WINDOW_UPDATE, 0, stream, &65_525_u32.to_be_bytes());
+            http2.send(PING, 0, 0, &[1; 8]);
+            http2.seen.clear();
+            http2.await_kind(PING);
+            let early = http2.seen.iter().filter(|frame| frame.kind == DATA).count();
+            http2.send(WINDOW_UPDATE, 0, stream, &(LENGTH as u32).to_be_bytes());
+            while received < LENGTH {
+                received += http2.await_kind(DATA).map_or(LENGTH, |frame| frame.payload.len());
+            }
+            let status = if early == 0 && received == LENGTH { "200" } else { "500" };
+            http2.settings(&[(INITIAL_WINDOW_SIZE, 65_535)]);
+            http2.send(HEADERS, END_HEADERS | END_STREAM, stream, &head(status, None));
+        }
+    });
+    let run = load_http2(server.address, |plan| {
+        plan.request.method = "PUT".into();
+        plan.request.body = vec![b'x'; LENGTH];
+        plan.requests = Some(3);
+    });
+    run.all(Outcome::Ok, 3);
+    assert_eq!((run.total.status_codes[&200], run.opened()), (3, 1));
 }

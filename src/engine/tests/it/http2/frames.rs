@@ -14,8 +14,10 @@ pub(crate) const PUSH_PROMISE: u8 = 5;
 pub(crate) const PING: u8 = 6;
 pub(crate) const GOAWAY: u8 = 7;
 pub(crate) const WINDOW_UPDATE: u8 = 8;
+pub(crate) const CONTINUATION: u8 = 9;
 
 /// Settings.
+pub(crate) const HEADER_TABLE_SIZE: u16 = 1;
 pub(crate) const MAX_CONCURRENT_STREAMS: u16 = 3;
 pub(crate) const INITIAL_WINDOW_SIZE: u16 = 4;
 

@@ -1,15 +1,16 @@
 //! Many streams on a connection, and how many the server allows.
 
 use super::frames::{
-    DATA, END_HEADERS, END_STREAM, HEADERS, Http2, MAX_CONCURRENT_STREAMS, OK, greeting, load_http2,
+    DATA, END_HEADERS, END_STREAM, HEADER_TABLE_SIZE, HEADERS, Http2, MAX_CONCURRENT_STREAMS, OK,
+    greeting, load_http2,
 };
 use crate::support::{Measured, Server, load_until, plan};
 use benchd_engine::{Progress, Stop};
 use benchd_model::Outcome;
 use benchd_model::recording::EndReason;
 use benchd_model::spec::Protocol;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// A server that allows `limit` streams and answers in bursts: all requests
@@ -136,6 +137,55 @@ fn answers_in_any_order_and_in_pieces_find_their_streams() {
     run.all(Outcome::Ok, 200);
     let expected: u64 = (0..200).map(|n| (2 * n + 1) % 97 + 1).sum();
     assert_eq!(run.total.bytes.body, expected);
+}
+
+#[test]
+fn requests_are_short_where_the_server_keeps_a_table_and_whole_where_it_does_not() {
+    let lengths = |size| {
+        let lengths = Arc::new(Mutex::new(Vec::new()));
+        let seen = lengths.clone();
+        let server = Server::start(move |peer| {
+            let Some(mut http2) = Http2::greet(peer, &[(HEADER_TABLE_SIZE, size)]) else { return };
+            while let Some(request) = http2.await_kind(HEADERS) {
+                seen.lock().unwrap().push((request.payload[0], request.payload.len()));
+                http2.answer(request.stream, b"hello");
+            }
+        });
+        load_http2(server.address, |_| {}).all(Outcome::Ok, 10);
+        let lengths = lengths.lock().unwrap();
+        lengths.clone()
+    };
+    // `:method: GET` is in the static table; there are six fields.
+    let kept = lengths(4096);
+    assert!(kept[0].0 == 0x82 && kept[0].1 > 20, "{kept:?}");
+    assert_eq!(kept[1..], [(0x82, 6); 9]);
+    // The table is given up first (RFC 7541, 4.2).
+    let none = lengths(0);
+    assert!(none[0].0 == 0x20 && none[1].0 == 0x82 && none[1].1 > 20, "{none:?}");
+    assert_eq!(none[1..], [none[1]; 9]);
+}
+
+#[test]
+fn fields_that_the_server_s_table_keeps_are_read_from_it() {
+    let server = greeting(|mut http2| {
+        let mut number = 0_u8;
+        while let Some(stream) = http2.request() {
+            number += 1;
+            let length = [b'0' + number % 3];
+            // Every third time a new `content-length` enters the table, otherwise
+            // the one that is its newest entry is used.
+            let block = match number % 3 {
+                1 => [&[0x88, 0x5c, 1][..], b"2"].concat(),
+                _ => vec![0x88, 0xbe],
+            };
+            http2.send(HEADERS, END_HEADERS, stream, &block);
+            let body = if length == *b"0" { &b"abc"[..] } else { b"ab" };
+            http2.send(DATA, END_STREAM, stream, body);
+        }
+    });
+    let run = load_http2(server.address, |plan| plan.requests = Some(12));
+    assert_eq!((run.of(Outcome::Ok), run.of(Outcome::Protocol)), (8, 4), "{}", run.reasons());
+    assert_eq!((run.total.bytes.body, run.opened()), (16, 1));
 }
 
 #[test]

@@ -170,3 +170,18 @@ fn a_server_that_talks_and_never_reads_loses_its_connection() {
     // Of the first two requests a part was taken, of the next ones nothing.
     assert!(run.opened() > 1, "requests queued up behind a full socket");
 }
+
+#[test]
+fn a_server_that_asks_and_never_reads_is_not_listened_to() {
+    // Each PING wants an answer, and none is taken.
+    let server = greeting(|mut http2| {
+        let questions = frame(PING, 0, 0, &[7; 8]).repeat(1000);
+        while http2.peer.stream.write_all(&questions).is_ok() {}
+    });
+    let run = load_http2(server.address, |plan| {
+        (plan.streams, plan.requests) = (2, Some(12));
+        plan.timeout = Duration::from_millis(200);
+    });
+    run.all(Outcome::Timeout, 12);
+    assert!(run.opened() > 1, "requests queued up behind a full socket");
+}

@@ -2,9 +2,8 @@
 //! drain.
 
 use super::super::super::connect::Stage;
-use super::super::failure::{Progress, of_end, of_stream};
+use super::super::failure::{Progress, left_behind, of_end};
 use super::super::session::{Session, open};
-use super::super::stream::Stream;
 use super::{Opening, Users};
 use crate::clock::Nanos;
 use crate::driver::failure::Failure;
@@ -12,7 +11,7 @@ use crate::driver::pace::back_off;
 use benchd_model::Outcome;
 use std::cell::Cell;
 use std::rc::Rc;
-use std::task::Context;
+use std::task::{Context, Poll, ready};
 
 impl Users {
     /// Opens the connection ahead of time. A failure says nothing yet: the
@@ -27,7 +26,6 @@ impl Users {
             Ok(mut session) => {
                 session.ahead = true;
                 self.session = Some(session);
-                self.signal.mark_connection();
             }
             Err(_) if local.slots.passed(self.slot) => local.shared.gauge.missed(),
             Err(_) => {}
@@ -51,7 +49,7 @@ impl Users {
         if self.opening.is_none() && !self.backing_off {
             self.opening = Some(self.open());
             // It is polled by the next turn.
-            self.signal.mark_connection();
+            self.again = true;
         }
     }
 
@@ -62,12 +60,11 @@ impl Users {
         }
     }
 
-    pub(super) fn take_opened(&mut self, opened: Result<Session, Failure>, late: bool) {
+    pub(super) fn take_opened(&mut self, opened: Result<Box<Session>, Failure>, late: bool) {
         match opened {
             Ok(session) => {
                 self.refusals = 0;
                 self.session = Some(session);
-                self.signal.mark_connection();
             }
             // Those it was begun for have timed out before it; for those who came
             // later there is another try.
@@ -86,7 +83,7 @@ impl Users {
             self.fail(user, failure, now);
         }
         // Whoever is to begin now may have been passed already.
-        self.signal.mark_connection();
+        self.again = true;
         if failure.no_room && measured && self.local.open.get() as usize > self.draining.len() {
             // Others are in, and there is no room for these.
             self.exhausted = true;
@@ -100,71 +97,98 @@ impl Users {
         }
     }
 
-    pub(super) fn poll_sessions(&mut self) {
-        let mut context = Context::from_waker(&self.waker);
-        if let Some(session) = &mut self.session
-            && session.poll(&mut context).is_ready()
-            && let Some(session) = self.session.take()
-        {
-            self.take_lost(&session);
+    /// Reads from all sessions, and parts with those that are over.
+    #[inline]
+    pub(super) fn read_sessions(&mut self, context: &mut Context<'_>) {
+        if let Some(mut session) = self.session.take() {
+            match self.read(&mut session, true, context) {
+                Poll::Pending => self.session = Some(session),
+                Poll::Ready(streams) => self.take_lost(&session, streams),
+            }
         }
-        let mut context = Context::from_waker(&self.waker);
-        let is_over = |session: &mut Session| session.poll(&mut context).is_ready();
-        let ended: Vec<_> = self.draining.extract_if(.., is_over).collect();
-        for session in ended {
-            self.wake_streams(&session);
+        if !self.draining.is_empty() {
+            let mut draining = std::mem::take(&mut self.draining);
+            draining.retain_mut(|session| {
+                self.read(session, false, context).is_pending() && session.http2.streams() > 0
+            });
+            self.draining = draining;
         }
     }
 
-    /// The session that requests go out on is over.
-    fn take_lost(&mut self, session: &Session) {
+    /// Reads once, so that every response is stamped when its bytes came and
+    /// answered before more are taken. Ready when the session is over, with the
+    /// number of streams that it had; all have failed.
+    #[inline]
+    fn read(
+        &mut self,
+        session: &mut Session,
+        current: bool,
+        context: &mut Context<'_>,
+    ) -> Poll<usize> {
+        let local = self.local.clone();
+        let mut buffer = local.buffer.borrow_mut();
+        let length = ready!(session.poll_read(&local, &mut buffer, context));
+        let streams = session.http2.streams();
+        let mut input = &buffer[..length];
+        while let Some(event) = session.http2.next(&mut input) {
+            self.take_event(event, session, current && session.http2.is_open());
+        }
+        if length == 0 || session.http2.breach().is_some() {
+            self.end(session, context);
+            return Poll::Ready(streams);
+        }
+        self.again |= session.has_more(context);
+        Poll::Pending
+    }
+
+    /// The session is over: fails the streams that it still has.
+    #[cold]
+    fn end(&mut self, session: &mut Session, context: &mut Context<'_>) {
+        let now = self.local.now();
+        while let Some(user) = session.http2.take_user() {
+            let progress = self.users[user].flight.take().map(|flight| flight.progress());
+            let failure = of_end(session, progress.unwrap_or_default());
+            self.fail(user, &failure, now);
+        }
+        // A server in breach is told so, if it listens.
+        session.write(&self.local, now, context);
+    }
+
+    #[inline]
+    pub(super) fn write_sessions(&mut self, now: Nanos, context: &mut Context<'_>) {
+        let sessions = self.session.as_deref_mut().into_iter().chain(&mut self.draining);
+        for session in sessions {
+            self.again |= session.write(&self.local, now, context);
+        }
+    }
+
+    /// The session that requests go out on is over. It had so many streams.
+    fn take_lost(&mut self, session: &Session, streams: usize) {
         if !session.carried && !session.ahead {
-            let progress = Progress { sent: 0, begun: false, reused: false };
-            self.fail_waiting(&of_end(&session.seen, progress));
-        } else if session.streams == 0 {
+            self.fail_waiting(&of_end(session, Progress::default()));
+        } else if streams == 0 {
             let now = self.local.now();
-            let measured = self.local.window().is_some_and(|window| now >= window.start);
+            let measured = self.local.is_measured(now);
             self.local.recorder.borrow_mut().idle_closed(measured);
         }
-        self.wake_streams(session);
     }
 
     /// The session takes no more requests: because of GOAWAY, or because its
     /// stream numbers are used up. One that never took any is a failure of
     /// those it was opened for.
-    pub(super) fn part(&mut self, error: &h2::Error) {
+    pub(super) fn part(&mut self) {
         let Some(session) = self.session.take() else { return };
-        if !session.carried && !session.ahead {
-            let progress = Progress { sent: 0, begun: false, reused: false };
-            let failure = of_stream(error, &session.seen, progress);
-            self.fail_waiting(&failure);
+        if !session.carried
+            && !session.ahead
+            && let Some(code) = session.http2.farewell()
+        {
+            self.fail_waiting(&left_behind(code, false));
         }
-        self.draining.push(session);
+        self.draining.push(*session);
     }
 
     /// No more streams on the session that there is.
     pub(super) fn retire(&mut self) {
-        self.draining.extend(self.session.take());
-    }
-
-    pub(super) fn session_of(&mut self, stream: &Stream) -> Option<&mut Session> {
-        let sessions = self.session.iter_mut().chain(&mut self.draining);
-        sessions.into_iter().find(|session| session.number == stream.session)
-    }
-
-    /// One stream fewer on its session.
-    pub(super) fn release(&mut self, stream: &Stream) {
-        if let Some(session) = self.session_of(stream) {
-            session.streams -= 1;
-        }
-    }
-
-    /// The streams of a session that is over have all failed, and will say why.
-    fn wake_streams(&self, session: &Session) {
-        for (index, user) in self.users.iter().enumerate() {
-            if user.stream.as_ref().is_some_and(|stream| stream.session == session.number) {
-                self.signal.mark_stream(index);
-            }
-        }
+        self.draining.extend(self.session.take().map(|session| *session));
     }
 }

@@ -1,7 +1,6 @@
 //! Attempts that take too long: what they lack, and whether their connection is
 //! to blame.
 
-use super::super::session::Session;
 use super::Users;
 use crate::clock::Nanos;
 use crate::driver::failure::Failure;
@@ -19,24 +18,26 @@ impl Users {
     }
 
     fn is_busy(&self, user: usize) -> bool {
-        self.users[user].stream.is_some() || self.waiting.contains(&user)
+        self.users[user].flight.is_some() || self.waiting.contains(&user)
     }
 
     /// The time limit of a user's attempt has passed.
     fn give_up(&mut self, user: usize, now: Nanos) {
         let shared = self.local.shared.clone();
         let too_slow = |lack| Failure::too_slow(&shared, Outcome::Timeout, lack);
-        let failure = match self.users[user].stream.take() {
-            Some(mut stream) => {
-                stream.cancel();
-                let dead = |session: &mut Session| session.is_dead(&stream, now);
-                if self.session_of(&stream).is_some_and(dead)
-                    && self.session.as_ref().is_some_and(|s| s.number == stream.session)
-                {
+        let failure = match self.users[user].flight.take() {
+            Some(flight) => {
+                let current = self.session.as_deref_mut().into_iter();
+                let mut sessions = current.chain(&mut self.draining);
+                let carrier = sessions.find(|session| session.number == flight.session);
+                let (lack, is_dead) = match carrier {
+                    Some(session) => session.give_up(&flight, now),
+                    None => ("no response", false),
+                };
+                if is_dead && self.session.as_ref().is_some_and(|s| s.number == flight.session) {
                     self.retire();
                 }
-                self.release(&stream);
-                too_slow(stream.lack())
+                too_slow(lack)
             }
             None => {
                 self.waiting.retain(|waiting| *waiting != user);
