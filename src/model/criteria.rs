@@ -72,12 +72,13 @@ impl Criterion {
     }
 
     /// True when it states what share of errors is borne, so that the default
-    /// does not stand beside it: a warning bears nothing, and neither does a
-    /// baseline, whatever it was.
+    /// does not stand beside it: a warning bears nothing, neither does a baseline,
+    /// whatever it was, and a least share would let all fail.
     pub(crate) fn limits_errors(&self) -> bool {
+        let most = |op| matches!(op, Op::Less | Op::LessOrEqual | Op::Equal);
         self.metric == "error_ratio"
             && self.severity != Severity::Warn
-            && matches!(self.test, Test::Limit { .. })
+            && matches!(self.test, Test::Limit { op, .. } if most(op))
     }
 }
 

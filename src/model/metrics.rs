@@ -92,6 +92,9 @@ impl Known {
     /// A sentence that names the nearest known one.
     pub(crate) fn find(name: &str) -> Result<Self, String> {
         Self::named(name).ok_or_else(|| {
+            if is_far_percentile(name) {
+                return format!("unknown metric {name:?}: percentiles lie between 0 and 100");
+            }
             let hint = nearest(name).map_or_else(
                 || "GET /metrics-catalogue and `benchd metrics` list the known ones".to_owned(),
                 |near| format!("did you mean {near:?}?"),
@@ -199,6 +202,15 @@ impl Known {
             }
         }
     }
+}
+
+/// True when it is a percentile but for its number.
+fn is_far_percentile(name: &str) -> bool {
+    DISTRIBUTIONS.iter().any(|distribution| {
+        let number =
+            name.strip_prefix(distribution.prefix).and_then(|rest| rest.strip_prefix("_p"));
+        number.and_then(|rest| rest.strip_suffix("_ms")?.parse::<f64>().ok()).is_some()
+    })
 }
 
 /// Every metric that criteria may name.

@@ -86,7 +86,7 @@ pub struct JobSpec {
     /// `for 10s` the condition must hold over every 10 whole seconds in a row, of each
     /// trial. `warn:` is told and changes no verdict; `abort:` ends the run when nothing
     /// that may follow could make the condition hold. `error_ratio < 0.01` stands beside
-    /// them unless one limits `error_ratio` itself.
+    /// them unless one limits `error_ratio` itself from above.
     #[serde(default)]
     #[schema(example = json!(["latency_p99_ms < 500", "error_ratio < 0.1%", "warn: rps > 15k for 10s", "rps within 5% of baseline"]))]
     pub criteria: Vec<String>,

@@ -4,7 +4,7 @@
 use super::rescue::{Course, most_attempts};
 use super::{Criterion, Op, Severity, Test};
 use crate::metrics::{Known, Of, Source, Statistic};
-use crate::spec::{JobSpec, LoadModel};
+use crate::spec::{DEFAULT_CRITERION, JobSpec, LoadModel};
 
 /// What is wrong with the criteria of a job, each with its place in the list.
 pub(crate) fn contradictions(
@@ -12,11 +12,23 @@ pub(crate) fn contradictions(
     spec: &JobSpec,
 ) -> Vec<(usize, String)> {
     let mut wrong = Vec::new();
+    let has_own = criteria.iter().any(|(_, criterion)| criterion.limits_errors());
+    let default = Criterion::parse(DEFAULT_CRITERION).ok().filter(|_| !has_own);
+    let beside_default = |criterion: &Criterion| {
+        let excluded = default.as_ref().is_some_and(|default| criterion.excludes(default));
+        excluded.then(|| {
+            format!(
+                "no run fulfils it beside {DEFAULT_CRITERION:?}, which stands unless another limit \
+                 of errors does: add one, such as \"error_ratio <= 100%\""
+            )
+        })
+    };
     for (at, (place, criterion)) in criteria.iter().enumerate() {
         let earlier = &criteria[..at];
         let why = never_decided(criterion, spec)
             .or_else(|| never_aborts(criterion, spec))
-            .or_else(|| earlier.iter().find_map(|other| criterion.excluded_by(other)));
+            .or_else(|| earlier.iter().find_map(|other| criterion.excluded_by(other)))
+            .or_else(|| beside_default(criterion));
         wrong.extend(why.map(|why| (*place, format!("{:?}: {why}", criterion.expression))));
     }
     wrong
@@ -84,21 +96,25 @@ impl Criterion {
         {
             return Some(format!("a job is held against one baseline: {ours:?} beside {theirs:?}"));
         }
+        self.excludes(other)
+            .then(|| format!("no run fulfils it beside {:?} (/criteria/{place})", other.expression))
+    }
+
+    /// True when no run fulfils both.
+    fn excludes(&self, other: &Self) -> bool {
         let (
             Test::Limit { op, limit, window_s },
             Test::Limit { op: other_op, limit: other_limit, window_s: other_window_s },
         ) = (&self.test, &other.test)
         else {
-            return None;
+            return false;
         };
         if window_s != other_window_s {
-            return None;
+            return false;
         }
         let (ours, theirs) = (Bounds::of(*op, *limit), Bounds::of(*other_op, *other_limit));
-        let excluded = (never_above(self.known, other.known) && ours.all_above(&theirs))
-            || (never_above(other.known, self.known) && theirs.all_above(&ours));
-        excluded
-            .then(|| format!("no run fulfils it beside {:?} (/criteria/{place})", other.expression))
+        (never_above(self.known, other.known) && ours.all_above(&theirs))
+            || (never_above(other.known, self.known) && theirs.all_above(&ours))
     }
 }
 

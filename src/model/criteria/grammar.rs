@@ -61,7 +61,11 @@ fn shape(expression: &str) -> String {
 fn severity(expression: &str) -> Result<(Severity, &str), String> {
     for severity in [Severity::Warn, Severity::Abort] {
         if let Some(condition) = expression.strip_prefix(severity.prefix()) {
-            return Ok((severity, condition.trim_start()));
+            let condition = condition.trim_start();
+            if ["warn:", "abort:"].iter().any(|prefix| condition.starts_with(prefix)) {
+                return Err("write one of \"warn:\" and \"abort:\"".to_owned());
+            }
+            return Ok((severity, condition));
         }
     }
     match expression.split_once(':') {
@@ -94,11 +98,14 @@ fn fixed(metric: Known, op: Op, rest: &str) -> Result<Test, String> {
     Ok(Test::Limit { op, limit, window_s })
 }
 
-/// What no run could ever fulfil.
+/// What no run could ever fulfil, and what every run does.
 fn refuse_impossible(metric: Known, op: Op, limit: f64) -> Result<(), String> {
     let name = metric.name();
     if op == Op::Less && limit == 0.0 {
         return Err(format!("{name} is never below 0: write \"== 0\""));
+    }
+    if op == Op::GreaterOrEqual && limit == 0.0 {
+        return Err(format!("{name} is never below 0, so that every run holds it: write \"> 0\""));
     }
     if op == Op::Greater && limit >= 1.0 && metric.is_ratio() && is_bounded(&name) {
         return Err(format!("{name} is never above 1: write \"== 100%\""));
@@ -257,6 +264,10 @@ mod tests {
             ("error_ratio < -1%", "0 to 1"),
             ("rps > -1", "never below 0"),
             ("error_ratio < 0", "never below 0: write \"== 0\""),
+            ("error_ratio >= 0%", "every run holds it: write \"> 0\""),
+            ("warn: abort: rps > 5", "one of \"warn:\" and \"abort:\""),
+            ("latency_p101_ms < 5", "percentiles lie between 0 and 100"),
+            ("latency_p0_ms < 5", "percentiles lie between 0 and 100"),
             ("error_ratio > 100%", "never above 1"),
             ("failures == 0.5", "whole number"),
             ("rps > 5 for", "is no duration"),

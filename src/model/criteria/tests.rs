@@ -130,6 +130,10 @@ fn a_warning_is_told_and_changes_no_verdict() {
     let errors = [recording(vec![second(0, tally(50, 50, SECOND_US))])];
     let result = judge(&spec(&["warn: error_ratio < 60%"]), &errors);
     assert_eq!(result.verdict, Verdict::Fail, "a warning does not take the default's place");
+    let result = judge(&spec(&["error_ratio > 0"]), &errors);
+    assert_eq!(result.verdict, Verdict::Fail, "nor does a least share of errors");
+    let borne = judge(&spec(&["error_ratio > 0", "error_ratio <= 100%"]), &errors);
+    assert_eq!(borne.verdict, Verdict::Pass);
 }
 
 /// A baseline of that many answers in a second.
@@ -222,6 +226,7 @@ fn what_no_run_can_fulfil_or_decide_is_refused_where_it_stands() {
             1,
             "one baseline",
         ),
+        (&timed, json!(["rps > 5", "error_ratio > 50%"]), 1, "such as \"error_ratio <= 100%\""),
     ] {
         let errors = JobSpec::parse(&job(load, &criteria), &|_| None).unwrap_err();
         let [error] = &errors[..] else { panic!("{criteria}: {errors:?}") };
@@ -240,6 +245,7 @@ fn what_no_run_can_fulfil_or_decide_is_refused_where_it_stands() {
             json!(["abort: failures == 0", "abort: latency_max_ms < 5", "abort: rps > 1 for 2s"]),
         ),
         (&timed, json!(["abort: error_ratio == 0"])),
+        (&timed, json!(["error_ratio > 50%", "error_ratio <= 100%"])),
     ] {
         parsed(&job(load, &criteria));
     }
