@@ -184,9 +184,12 @@ impl Comparing {
                 errors.add("/baseline", "is missing: give what the load is compared with");
                 None
             }
-            (Some(_), Some(_)) => {
-                let why = "is a load beside a finished job: compare two loads, or two jobs";
-                errors.add("/baseline", why);
+            (Some(baseline), Some(_)) => {
+                let sides = match baseline {
+                    Side::Load(_) => "a load beside a finished job",
+                    Side::Jobs(_) => "a finished job beside a load",
+                };
+                errors.add("/baseline", &format!("is {sides}: compare two loads, or two jobs"));
                 None
             }
             _ => None,

@@ -47,5 +47,7 @@ pub const DEFAULT_BLOCKS: u32 = 10;
 /// Fewer blocks, or fewer trials on a side of a historical comparison, decide
 /// nothing: with five pairs no two-sided rank test reaches p = 0.05.
 pub const MIN_BLOCKS: u32 = 6;
+/// More blocks than this no job makes, and none are proposed.
+pub const MAX_BLOCKS: u32 = 50;
 /// More trials on one side are refused: the arithmetic grows with their square.
 pub const MAX_TRIALS: usize = 500;

@@ -50,6 +50,13 @@ impl Run {
     }
 }
 
+/// Keeps the runs of this environment, or all when none is asked for.
+pub fn keep_environment(runs: &mut Vec<Run>, fingerprint: Option<&str>) {
+    if let Some(fingerprint) = fingerprint {
+        runs.retain(|run| run.environment.fingerprint == fingerprint);
+    }
+}
+
 /// The history of a scenario by one metric.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Trend {

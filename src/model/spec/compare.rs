@@ -7,11 +7,12 @@ use crate::criteria::never_measured;
 use crate::metrics::{self, Better};
 use crate::spec::LoadModel;
 use crate::statistics::{
-    Arm, BlockOrder, DEFAULT_BLOCKS, DEFAULT_MARGIN_PCT, MIN_BLOCKS, balanced_order,
+    Arm, BlockOrder, DEFAULT_BLOCKS, DEFAULT_MARGIN_PCT, MAX_BLOCKS, MIN_BLOCKS, balanced_order,
 };
 use crate::{FieldError, JobId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use utoipa::ToSchema;
 
@@ -19,7 +20,7 @@ use utoipa::ToSchema;
 const MAX_SEED: u64 = (1 << 53) - 1;
 const MARGINS: RangeInclusive<f64> = 0.0..=1000.0;
 /// Each block has a trial of either arm.
-const MAX_BLOCKS: u32 = MAX_TRIALS / 2;
+const _: () = assert!(MAX_BLOCKS == MAX_TRIALS / 2);
 
 /// How the job's load is compared with another one, in one job: blocks of one
 /// trial each, in balanced order.
@@ -85,6 +86,36 @@ impl JobSpec {
             alone.load = load.unwrap_or(alone.load);
         }
         alone
+    }
+
+    /// In what the baseline asks for another load or request, such as
+    /// `load.connections 40`; of a request only the fields' names, since what they
+    /// hold may be long. Empty when the job compares nothing.
+    #[must_use]
+    pub fn baseline_differences(&self) -> Vec<String> {
+        let fields = |spec: &Self, part: &str| {
+            let value = match part {
+                "load" => serde_json::to_value(&spec.load),
+                _ => serde_json::to_value(&spec.request),
+            };
+            value.ok().and_then(|value| value.as_object().cloned()).unwrap_or_default()
+        };
+        let (baseline, candidate) = (self.arm(Arm::A), self.arm(Arm::B));
+        let mut differences = Vec::new();
+        for part in ["load", "request"] {
+            let (ours, theirs) = (fields(&baseline, part), fields(&candidate, part));
+            let keys: BTreeSet<&String> = ours.keys().chain(theirs.keys()).collect();
+            for key in keys.into_iter().filter(|key| ours.get(*key) != theirs.get(*key)) {
+                let shown = match (part, ours.get(key)) {
+                    (_, None) => " none".to_owned(),
+                    ("load", Some(Value::String(text))) => format!(" {text}"),
+                    ("load", Some(value)) => format!(" {value}"),
+                    _ => String::new(),
+                };
+                differences.push(format!("{part}.{key}{shown}"));
+            }
+        }
+        differences
     }
 
     /// What the job measures: both arms, or the candidate alone when it compares

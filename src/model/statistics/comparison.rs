@@ -136,7 +136,8 @@ pub struct Comparison {
     /// Why, one sentence each, the weightiest first.
     pub reasons: Vec<String>,
     /// Blocks that would decide it when run besides, in four of five cases if
-    /// the effect is what it seems; null when it is decided or cannot be.
+    /// the effect is what it seems; null when it is decided or cannot be, such as
+    /// when that would be more blocks than a job may have.
     pub further_blocks: Option<u32>,
     /// False when the trials or their conditions forbid a decision, whatever the
     /// figures: then the reasons say why.

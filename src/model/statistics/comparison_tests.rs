@@ -151,7 +151,8 @@ fn what_may_be_chance_is_inconclusive_however_large_it_looks() {
         let found = paired(&Question { better, ..question() }, pairs(&noisy));
         assert!(found.effect_pct.unwrap() > 5.0 && found.ci_low_pct.unwrap() < 0.0, "{found:?}");
         assert_eq!(found.decision, Decision::Inconclusive, "{found:?}");
-        assert!(found.further_blocks.is_some(), "{found:?}");
+        let proposed = found.further_blocks.map_or("even 50 blocks", |_| "further blocks");
+        assert!(found.reasons[0].contains(proposed), "{found:?}");
     }
 }
 
@@ -161,9 +162,15 @@ fn an_open_question_names_the_blocks_that_would_close_it() {
     assert!(found.reasons[0].contains("worse by 3.2 to 5.3 %, the margin is 5 %"), "{found:?}");
     let further = found.further_blocks.unwrap();
     assert!(found.reasons[0].contains(&format!("about {further} further blocks")), "{found:?}");
+    let in_all = format!("{} in all", found.n_pairs.unwrap() + further);
+    assert!(found.reasons[0].contains(&in_all), "{found:?}");
     let hopeless = paired(&question(), apart(1.05));
     assert_eq!(hopeless.further_blocks, None);
-    assert!(hopeless.reasons[0].contains("would not decide it"), "{:?}", hopeless.reasons);
+    assert!(
+        hopeless.reasons[0].contains("even 50 blocks, the most there may be"),
+        "{:?}",
+        hopeless.reasons
+    );
     let few = paired(&question(), pairs(&[(20.0, 30.0), (21.0, 31.0), (20.0, 32.0), (20.0, 31.0)]));
     assert_eq!((few.decision, few.further_blocks), (Decision::Inconclusive, Some(2)));
     assert!(few.reasons[0].contains("4 pairs"), "{:?}", few.reasons);

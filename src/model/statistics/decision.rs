@@ -4,15 +4,13 @@ use super::comparison::Design;
 use super::distributions::student_upper;
 use super::effect::{Effect, percent};
 use super::summary::Percent;
-use super::{CONFIDENCE, MIN_BLOCKS};
+use super::{CONFIDENCE, MAX_BLOCKS, MIN_BLOCKS};
 use crate::criteria::six_digits;
 use crate::metrics::Better;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use utoipa::ToSchema;
 
-/// More blocks than this are not proposed.
-const MOST_BLOCKS: usize = 200;
 /// Quantile of the normal distribution that makes the proposed number of blocks
 /// decide in four of five cases: 0.8.
 const POWER_Z: f64 = 0.841_621_233_572_914_3;
@@ -121,6 +119,7 @@ pub(crate) fn judge(
 fn too_few(n: u32, design: Design) -> Judgement {
     let (what, further) = match design {
         Design::Paired => ("pairs that can be compared", Some(MIN_BLOCKS.saturating_sub(n))),
+        Design::Historical if n == 1 => ("trial on the smaller side", None),
         Design::Historical => ("trials on the smaller side", None),
     };
     let reason = format!("{n} {what}: it takes {MIN_BLOCKS} to decide anything");
@@ -154,9 +153,13 @@ fn undecided(
     }
     let further = further_blocks(effect, better, margin_pct);
     let outlook = match further {
-        Some(blocks) => format!("about {blocks} further blocks would decide it"),
+        Some(further) => format!(
+            "about {further} further blocks would decide it, {} in all",
+            effect.n as u32 + further
+        ),
         None => format!(
-            "even {MOST_BLOCKS} blocks would not decide it: the effect is small beside the noise, or lies at the margin"
+            "even {MAX_BLOCKS} blocks, the most there may be, would not decide it: the effect is small \
+             beside the noise, or lies at the margin; longer trials make less noise"
         ),
     };
     Judgement::inconclusive(vec![format!("{crossing}; {outlook}")], further)
@@ -183,5 +186,5 @@ fn further_blocks(effect: &Effect, better: Better, margin_pct: f64) -> Option<u3
     let t = |n: usize| student_upper((1.0 - CONFIDENCE) / 2.0, n as f64 - 1.0);
     let spread = half * (effect.n as f64).sqrt() / t(effect.n);
     let decides = |n: &usize| spread * (t(*n) + POWER_Z) / (*n as f64).sqrt() < distance;
-    (effect.n + 1..=MOST_BLOCKS).find(decides).map(|n| (n - effect.n) as u32)
+    (effect.n + 1..=MAX_BLOCKS as usize).find(decides).map(|n| (n - effect.n) as u32)
 }

@@ -75,8 +75,10 @@ pub(crate) fn sentence(comparison: &Comparison, larger: u32, smaller: u32) -> St
             format!("{} of {pairs} pairs", agreeing(comparison.better, effect, larger, smaller))
         }
         _ => format!(
-            "{} trials against {} of another time",
-            comparison.candidate.n, comparison.baseline.n
+            "{} trial{} against {} of another time",
+            comparison.candidate.n,
+            if comparison.candidate.n == 1 { "" } else { "s" },
+            comparison.baseline.n
         ),
     };
     format!(
