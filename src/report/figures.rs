@@ -1,8 +1,9 @@
 //! Figures as people read them: thousands grouped, units beside, short.
 
-use benchd_model::RunResult;
 use benchd_model::criteria::six_digits;
 use benchd_model::result::LoadResult;
+use benchd_model::statistics::Arm;
+use benchd_model::{JobSpec, RunResult};
 
 /// A count with its thousands grouped.
 pub(crate) fn count(value: u64) -> String {
@@ -21,6 +22,29 @@ pub(crate) fn count(value: u64) -> String {
 pub(crate) fn counted(value: u64, noun: &str) -> String {
     let plural = if value == 1 { "" } else { "s" };
     format!("{} {noun}{plural}", count(value))
+}
+
+/// The request, and by which way it went.
+pub(crate) fn target(spec: &JobSpec) -> String {
+    let request = format!("{} {}", spec.request.method, spec.target.url);
+    match &spec.target.unix_socket {
+        Some(path) => format!("{request} over unix:{path}"),
+        None => request,
+    }
+}
+
+/// In what the baseline of a job that compares differs; nothing for other jobs.
+pub(crate) fn baseline_asked(spec: &JobSpec) -> Option<String> {
+    let compare = spec.compare.as_ref()?;
+    if compare.of_itself() {
+        return Some("the candidate itself".to_owned());
+    }
+    let mut asked = target(&spec.arm(Arm::A));
+    let differences = spec.baseline_differences();
+    if !differences.is_empty() {
+        asked.push_str(&format!(", differs in {}", differences.join(", ")));
+    }
+    Some(asked)
 }
 
 /// The protocol, with its streams on each connection when there were several.

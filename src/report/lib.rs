@@ -17,6 +17,7 @@ use std::borrow::Cow;
 use std::str::FromStr;
 
 pub use csv::timeline as timeline_csv;
+pub use markdown::comparison_markdown;
 pub use table::{render_comparison, render_table, timeline_table};
 
 /// The formats a result can be read in.

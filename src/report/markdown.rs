@@ -5,7 +5,8 @@
 
 use crate::Report;
 use crate::figures::{
-    count, counted, limit, millis, observed, offered, percent, printable, protocol, rate, rate_kept,
+    baseline_asked, count, counted, limit, millis, observed, offered, percent, printable, protocol,
+    rate, rate_kept,
 };
 use benchd_model::criteria::{CriterionStatus, Severity};
 use benchd_model::statistics::{Comparison, Decision};
@@ -21,6 +22,31 @@ pub(crate) fn render(report: &Report<'_>) -> String {
     let mut text = String::new();
     write(&mut text, report).expect("memory takes every write");
     text
+}
+
+/// A comparison of finished jobs as such a summary.
+#[must_use]
+pub fn comparison_markdown(comparison: &Comparison) -> String {
+    let mut out = String::new();
+    write_finished(&mut out, comparison).expect("memory takes every write");
+    out
+}
+
+fn write_finished(out: &mut String, comparison: &Comparison) -> fmt::Result {
+    let title = match comparison.decision {
+        Decision::Regression => "**regression**".to_owned(),
+        other => other.name().replace('_', " "),
+    };
+    writeln!(out, "### benchd: {title} of finished jobs\n\n{}\n", escape(&comparison.summary))?;
+    writeln!(out, "| comparison | effect | margin | decision |\n|---|---:|---:|---|")?;
+    write_comparison(out, comparison)?;
+    writeln!(out, "\n| side | median | min | max | trials |\n|---|---:|---:|---:|---:|")?;
+    for (name, side) in [("baseline", &comparison.baseline), ("candidate", &comparison.candidate)] {
+        let [median, min, max] = [side.median, side.min, side.max].map(observed);
+        writeln!(out, "| {name} | {median} | {min} | {max} | {} |", side.n)?;
+    }
+    writeln!(out)?;
+    write_list(out, &comparison.reasons)
 }
 
 fn write(out: &mut String, report: &Report<'_>) -> fmt::Result {
@@ -103,13 +129,17 @@ fn write_comparison(out: &mut String, comparison: &Comparison) -> fmt::Result {
         other => other.name().replace('_', " "),
     };
     let percent = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:+.1}"));
+    let effect = match (comparison.effect_pct, comparison.ci_low_pct, comparison.ci_high_pct) {
+        (None, ..) => "-".to_owned(),
+        (effect, None, _) | (effect, _, None) => format!("{} %", percent(effect)),
+        (effect, low, high) => {
+            format!("{} % ({} to {})", percent(effect), percent(low), percent(high))
+        }
+    };
     writeln!(
         out,
-        "| {} against the baseline | {} % ({} to {}) | {} % | {decision} |",
+        "| {} against the baseline | {effect} | {} % | {decision} |",
         code(&comparison.metric),
-        percent(comparison.effect_pct),
-        percent(comparison.ci_low_pct),
-        percent(comparison.ci_high_pct),
         comparison.margin_pct
     )
 }
@@ -137,7 +167,7 @@ fn write_figures(out: &mut String, report: &Report<'_>) -> fmt::Result {
                 counted(load.connections.into(), "connection"),
                 protocol(load),
                 result.duration_s,
-                counted(spec.trials.into(), "trial")
+                counted(result.trials.len() as u64, "trial")
             ),
         ),
         (
@@ -163,6 +193,9 @@ fn write_figures(out: &mut String, report: &Report<'_>) -> fmt::Result {
         ),
         ("limited by", result.validity.limited_by.name().to_owned()),
     ];
+    if let Some(baseline) = baseline_asked(spec) {
+        rows.insert(1, ("baseline", code(&baseline)));
+    }
     if let Some(kept) = rate_kept(result) {
         let late = format!(
             "p50 {} · p99 {} · max {} ms",
@@ -186,7 +219,8 @@ fn write_figures(out: &mut String, report: &Report<'_>) -> fmt::Result {
             spec.labels.iter().map(|(k, v)| code(&format!("{k}={v}"))).collect();
         rows.push(("labels", labels.join(", ")));
     }
-    writeln!(out, "| figure | value |\n|---|---|")?;
+    let whose = if spec.compare.is_some() { "figure of the candidate" } else { "figure" };
+    writeln!(out, "| {whose} | value |\n|---|---|")?;
     rows.iter().try_for_each(|(name, value)| writeln!(out, "| {name} | {value} |"))?;
     writeln!(out)
 }

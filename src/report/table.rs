@@ -6,14 +6,15 @@ mod layout;
 mod timeline;
 
 use crate::figures::{
-    bytes, count, counted, millis, observed, offered, percent, printable, protocol, rate, rate_kept,
+    baseline_asked, bytes, count, counted, millis, observed, offered, percent, printable, protocol,
+    rate, rate_kept, target,
 };
 use crate::{Report, rows};
 use benchd_model::criteria::{CriterionStatus, Severity};
 use benchd_model::histogram::LatencySummary;
 use benchd_model::recording::EndReason;
 use benchd_model::result::{AddressResult, StubStatusResult};
-use benchd_model::{JobSpec, Outcome, RunResult, Verdict};
+use benchd_model::{Outcome, RunResult, Verdict};
 use layout::Page;
 
 pub use comparison::render_comparison;
@@ -74,8 +75,11 @@ fn write_verdict(page: &mut Page, result: &RunResult) {
 fn write_setting(page: &mut Page, report: &Report<'_>) {
     let (spec, result) = (&report.job.spec, report.result);
     let load = &result.load;
-    page.heading("Run");
+    page.heading(if spec.compare.is_some() { "Run of the candidate" } else { "Run" });
     page.field("target", &target(spec));
+    if let Some(baseline) = baseline_asked(spec) {
+        page.field("baseline", &baseline);
+    }
     let mut server = result.server.software.clone().unwrap_or_else(|| "says no name".to_owned());
     if let Some(length) = result.server.document_bytes {
         server.push_str(&format!(", document of {}", counted(length, "byte")));
@@ -109,15 +113,6 @@ fn write_setting(page: &mut Page, report: &Report<'_>) {
     let trials = counted(result.trials.len() as u64, "trial");
     page.field("measured", &format!("{:.3} s in {trials}{ended}", result.duration_s));
     page.field("job", &report.job.id.to_string());
-}
-
-/// The request, and by which way it went.
-fn target(spec: &JobSpec) -> String {
-    let request = format!("{} {}", spec.request.method, spec.target.url);
-    match &spec.target.unix_socket {
-        Some(path) => format!("{request} over unix:{path}"),
-        None => request,
-    }
 }
 
 fn write_addresses(page: &mut Page, addresses: &[AddressResult]) {

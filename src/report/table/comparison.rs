@@ -1,7 +1,7 @@
 //! A comparison for a terminal.
 
 use super::layout::Page;
-use crate::figures::observed;
+use crate::figures::{counted, observed};
 use benchd_model::Verdict;
 use benchd_model::statistics::{Comparison, Decision, Side};
 
@@ -23,25 +23,25 @@ pub(super) fn write_comparison(page: &mut Page, comparison: &Comparison) {
     page.heading(&format!("Comparison of {}", comparison.metric));
     let percent = |value: Option<f64>| value.map_or("-".to_owned(), |v| format!("{v:+.1} %"));
     let (low, high) = (percent(comparison.ci_low_pct), percent(comparison.ci_high_pct));
-    page.field(
-        "effect",
-        &format!(
-            "{} ({:.0} % interval {low} to {high}), margin {} %",
-            percent(comparison.effect_pct),
-            comparison.confidence * 100.0,
-            comparison.margin_pct
-        ),
-    );
+    let interval = match (comparison.ci_low_pct, comparison.ci_high_pct) {
+        (Some(_), Some(_)) => {
+            format!(" ({:.0} % interval {low} to {high})", comparison.confidence * 100.0)
+        }
+        _ => String::new(),
+    };
+    let effect = percent(comparison.effect_pct);
+    page.field("effect", &format!("{effect}{interval}, margin {} %", comparison.margin_pct));
     let floor = comparison.noise_floor_pct;
     let floor = floor.map_or_else(
-        || "not measured; `benchd compare --self` does".to_owned(),
+        || "not measured; `benchd compare --self` of the candidate does".to_owned(),
         |floor| format!("{floor:.1} %"),
     );
     page.field("noise floor", &floor);
     let side = |side: &Side| {
         let [median, min, max] = [side.median, side.min, side.max].map(observed);
         let unit = &comparison.unit;
-        format!("median {median} {unit} ({min} to {max}) in {} trials", side.n)
+        let trials = counted(side.n.into(), "trial");
+        format!("median {median} {unit} ({min} to {max}) in {trials}")
     };
     page.field("baseline", &side(&comparison.baseline));
     page.field("candidate", &side(&comparison.candidate));

@@ -163,11 +163,24 @@ fn a_comparison_is_a_case_of_its_own_and_every_figure_is_the_candidates() {
         );
         let markdown = render(Format::Markdown, &sample.report());
         assert!(markdown.contains(shown), "{markdown}");
+        // Of both sides together there were twelve trials.
+        assert!(markdown.contains(" s in 6 trials |"), "{markdown}");
+        assert!(markdown.contains("| baseline | `the candidate itself` |"), "{markdown}");
         let hdr = render(Format::Hdr, &sample.report());
         assert!(hdr.contains("Total count    =         1800]"), "{hdr}");
         let ab = render(Format::Ab, &sample.report());
         assert!(ab.contains("Complete requests:      1800\n"), "{ab}");
     }
+    let mut other = compared(0);
+    let baseline = json!({"target": {"url": "http://old/"}, "load": {"connections": 9},
+        "request": {"headers": {"accept": "text/plain"}}});
+    other.job.spec = spec_of(&json!({"target": {"url": "http://h/"},
+        "load": {"connections": 2, "duration": "3s"}, "compare": {"baseline": baseline}}));
+    let told = "GET http://old/, differs in load.connections 9, request.headers";
+    let markdown = render(Format::Markdown, &other.report());
+    assert!(markdown.contains(&format!("| baseline | `{told}` |")), "{markdown}");
+    let table = render(Format::Table, &other.report());
+    assert!(table.contains("Run of the candidate\n") && table.contains("http://old/"), "{table}");
     let mut undecided = compared(0);
     undecided.result.comparison.as_mut().unwrap().decision = Decision::Inconclusive;
     assert!(cases(&undecided).contains(&(name.to_owned(), "skipped".to_owned())));
