@@ -1,6 +1,7 @@
 //! What can be typed. Every flag has a variable `BENCHD_…` and a key in
 //! `benchd.toml` (see `settings`); flag before variable before file.
 
+mod compare;
 mod records;
 
 use crate::settings::Sources;
@@ -9,6 +10,7 @@ use serde_json::Number;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+pub(crate) use compare::CompareArgs;
 pub(crate) use records::{
     BaselineCommand, BaselineRule, HistoryArgs, ListArgs, Place, RemoveArgs, SetArgs,
 };
@@ -135,66 +137,6 @@ pub(crate) struct RunArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Each side is a URL, a registered name, a job document (FILE.json), or the id of a \
-    finished job (several: ID,ID). Two loads are measured in turns, in blocks of one trial each; \
-    what a baseline's document leaves out is the candidate's.\n\nExit codes: 0 no regression, or an \
-    improvement; 99 regression; 125 inconclusive or invalid; the others as of `benchd run`."
-)]
-pub(crate) struct CompareArgs {
-    /// What to compare with
-    #[arg(value_name = "BASELINE")]
-    pub(crate) baseline: String,
-    /// What is judged; without it BASELINE is a finished job that is judged by the stored baseline
-    #[arg(value_name = "CANDIDATE", conflicts_with = "itself")]
-    pub(crate) candidate: Option<String>,
-    #[command(flatten)]
-    pub(crate) question: QuestionArgs,
-    #[command(flatten)]
-    pub(crate) load: LoadArgs,
-    #[command(flatten)]
-    pub(crate) request: RequestArgs,
-    #[command(flatten)]
-    pub(crate) target: TargetArgs,
-    #[command(flatten)]
-    pub(crate) judge: JudgeArgs,
-    #[command(flatten)]
-    pub(crate) output: OutputArgs,
-    /// Where each value comes from; `settings` fills it in.
-    #[arg(skip)]
-    pub(crate) sources: Sources,
-}
-
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Comparison")]
-pub(crate) struct QuestionArgs {
-    /// Six blocks of 2 s warm-up and 10 s each: under three minutes, finds larger changes only
-    #[arg(long, env = "BENCHD_QUICK")]
-    pub(crate) quick: bool,
-    /// The metric that decides [default: rps, or latency_p99_ms with --rate]
-    #[arg(long, env = "BENCHD_METRIC", value_name = "METRIC")]
-    pub(crate) metric: Option<String>,
-    /// By how many percent the candidate may be worse [default: 5]
-    #[arg(long, env = "BENCHD_MARGIN", value_name = "N", value_parser = percent)]
-    pub(crate) margin: Option<Number>,
-    /// How many blocks [default: 10, or 6 with --quick]
-    #[arg(long, env = "BENCHD_BLOCKS", value_name = "N", value_parser = number)]
-    pub(crate) blocks: Option<Number>,
-    /// What order and interval are drawn from [default: the job's id]
-    #[arg(long, env = "BENCHD_SEED", value_name = "N", value_parser = number)]
-    pub(crate) seed: Option<Number>,
-    /// Compare BASELINE with itself, and keep what it shows as the noise floor
-    #[arg(id = "itself", long = "self", env = "BENCHD_SELF")]
-    pub(crate) itself: bool,
-    /// Compare jobs even though their environments differ
-    #[arg(long, env = "BENCHD_FORCE")]
-    pub(crate) force: bool,
-    /// URL of the baseline's stub_status page; --stub-status is the candidate's
-    #[arg(long, env = "BENCHD_BASELINE_STUB_STATUS", value_name = "URL")]
-    pub(crate) baseline_stub_status: Option<String>,
-}
-
-#[derive(Debug, Args)]
 #[command(next_help_heading = "Load")]
 pub(crate) struct LoadArgs {
     /// Connections, each with one request (or --streams) at a time [default: 50]
@@ -305,7 +247,8 @@ pub(crate) struct TargetArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Judgement")]
 pub(crate) struct JudgeArgs {
-    /// Condition such as 'latency_p99_ms < 500' (repeatable) [default: error_ratio < 0.01]
+    /// Condition such as 'latency_p99_ms < 500' (repeatable; separated by `;` in the variable)
+    /// [default: error_ratio < 0.01]
     ///
     /// `[warn:|abort:] METRIC OP NUMBER[unit] [for DURATION]`, where OP is one of < <= > >= ==, or
     /// `[warn:] METRIC within N% of baseline [NAME]`. With "for 10s" it must hold over every 10 whole

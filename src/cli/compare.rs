@@ -3,19 +3,18 @@
 use crate::args::{CompareArgs, RunArgs};
 use crate::client::Client;
 use crate::exit::{Exit, Stop};
-use crate::output::print;
 use crate::run::document;
-use crate::run::outputs::{Outputs, json_text};
+use crate::run::outputs::{Form, Outputs, json_text};
 use crate::serve::read_token;
 use crate::{local, run};
 use benchd_model::comparing::{ComparedJobs, Comparing};
 use benchd_model::policy::TargetPolicy;
 use benchd_model::statistics::{Comparison, Decision};
 use benchd_model::{FieldError, JobId};
-use benchd_report::render_comparison;
+use benchd_report::{Format, comparison_markdown, render_comparison};
 use benchd_store::CompareError;
 use serde_json::{Map, Value, json};
-use std::io::IsTerminal as _;
+use std::collections::HashMap;
 use std::path::Path;
 
 /// Compares what was asked for and delivers the comparison.
@@ -64,6 +63,10 @@ fn request(args: CompareArgs) -> anyhow::Result<(Value, RunArgs)> {
         asked.insert("baseline".to_owned(), side);
     } else if question.itself {
         asked.insert("baseline".to_owned(), json!({}));
+    } else if finished(&candidate).is_none() {
+        let message = "CANDIDATE: is missing: give a second load, or --self; only a finished job \
+                       alone is compared, with the stored baseline";
+        return Err(Stop::error(Exit::Usage, message));
     }
     run.target.stub_status = stub_status;
     asked.insert("candidate".to_owned(), side(&mut run, &candidate)?);
@@ -78,8 +81,7 @@ fn request(args: CompareArgs) -> anyhow::Result<(Value, RunArgs)> {
 
 /// One side: ids of finished jobs, or the document of a load.
 fn side(run: &mut RunArgs, text: &str) -> anyhow::Result<Value> {
-    let ids: Vec<&str> = text.split(',').collect();
-    if ids.iter().all(|id| id.parse::<JobId>().is_ok()) {
+    if let Some(ids) = finished(text) {
         return Ok(json!(ids));
     }
     (run.url, run.file) = match is_document(text) {
@@ -87,6 +89,12 @@ fn side(run: &mut RunArgs, text: &str) -> anyhow::Result<Value> {
         false => (Some(text.to_owned()), None),
     };
     document::build(run)
+}
+
+/// The ids of finished jobs, when it holds nothing else.
+fn finished(text: &str) -> Option<Vec<&str>> {
+    let ids: Vec<&str> = text.split(',').collect();
+    ids.iter().all(|id| id.parse::<JobId>().is_ok()).then_some(ids)
 }
 
 /// A target is a URL or a name; what ends like this is a file.
@@ -116,9 +124,12 @@ fn refusal(errors: &[FieldError]) -> anyhow::Error {
 }
 
 async fn of_jobs(run: &RunArgs, request: &Value, jobs: &ComparedJobs) -> anyhow::Result<Exit> {
-    let format = run.output.format.as_str();
-    if !["table", "json"].contains(&format) {
-        let message = format!("--format {format}: finished jobs are compared as table or json");
+    let outputs = Outputs::prepare(run)?;
+    let told =
+        |(format, _): &Form| matches!(format, Format::Table | Format::Json | Format::Markdown);
+    if let Some((format, _)) = outputs.forms().into_iter().find(|form| !told(form)) {
+        let name = format.name();
+        let message = format!("{name}: finished jobs are compared as table, json or markdown");
         return Err(Stop::error(Exit::Usage, message));
     }
     let comparison = match &run.output.server {
@@ -131,10 +142,16 @@ async fn of_jobs(run: &RunArgs, request: &Value, jobs: &ComparedJobs) -> anyhow:
             store.compare(jobs).await.map_err(not_compared)?
         }
     };
-    print(&match format {
-        "json" => json_text(&comparison)?,
-        _ => render_comparison(&comparison, std::io::stdout().is_terminal()),
-    })?;
+    let mut texts = HashMap::new();
+    for form in outputs.forms() {
+        let text = match form {
+            (Format::Json, _) => json_text(&comparison)?,
+            (Format::Markdown, _) => comparison_markdown(&comparison),
+            (_, colour) => render_comparison(&comparison, colour),
+        };
+        texts.insert(form, text);
+    }
+    outputs.deliver(&texts)?;
     Ok(exit(&comparison))
 }
 
@@ -189,6 +206,14 @@ mod tests {
         let two = asked(&format!("benchd compare {a},{b} {b} --force"));
         assert_eq!(two, json!({"baseline": [a, b], "candidate": [b], "force": true}));
         assert_eq!(asked(&format!("benchd compare {a}")), json!({"candidate": [a]}));
+    }
+
+    #[test]
+    fn a_load_alone_is_compared_with_nothing() {
+        let line = "benchd compare http://a/".split(' ');
+        let Command::Compare(args) = Cli::try_parse_from(line).unwrap().command else { panic!() };
+        let why = request(*args).unwrap_err().to_string();
+        assert!(why.starts_with("CANDIDATE: is missing: give a second load, or --self"), "{why}");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::records::{Records, path, table};
 use benchd_model::criteria::six_digits;
 use benchd_model::metrics;
 use benchd_model::statistics::Strength;
-use benchd_model::trend::{MAX_RUNS, Trend, TrendRun, trend};
+use benchd_model::trend::{MAX_RUNS, Trend, TrendRun, keep_environment, trend};
 use benchd_store::{JobFilter, Store};
 
 pub(crate) async fn show(args: HistoryArgs) -> anyhow::Result<Exit> {
@@ -18,6 +18,7 @@ pub(crate) async fn show(args: HistoryArgs) -> anyhow::Result<Exit> {
                 ("scenario", Some(args.scenario.as_str())),
                 ("metric", Some(args.metric.as_str())),
                 ("branch", args.branch.as_deref()),
+                ("environment", args.environment.as_deref()),
             ];
             client.json(&path("history", &asked)).await?
         }
@@ -26,6 +27,12 @@ pub(crate) async fn show(args: HistoryArgs) -> anyhow::Result<Exit> {
     let text = if args.form.is_json() {
         format!("{}\n", serde_json::to_string_pretty(&trend)?)
     } else {
+        if trend.runs.is_empty() {
+            output::tell(format_args!(
+                "no completed run of project {:?}, scenario {:?} is like this",
+                trend.project, trend.scenario
+            ));
+        }
         shown(&trend)
     };
     output::print(&text)?;
@@ -42,7 +49,9 @@ async fn of_store(store: &Store, args: &HistoryArgs) -> anyhow::Result<Trend> {
         labels: branch.into_iter().collect(),
         ..JobFilter::default()
     };
-    let runs = store.completed_runs(&filter, MAX_RUNS, std::slice::from_ref(&args.metric)).await?;
+    let mut runs =
+        store.completed_runs(&filter, MAX_RUNS, std::slice::from_ref(&args.metric)).await?;
+    keep_environment(&mut runs, args.environment.as_deref());
     trend(&args.project, &args.scenario, &args.metric, &runs).map_err(usage)
 }
 

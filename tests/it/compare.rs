@@ -107,6 +107,18 @@ fn finished_jobs_are_compared_by_what_is_stored() {
     let table = benchd(folder.path(), &["compare", &slow, &fast]);
     assert_eq!(table.code, 0, "{}", table.stdout);
     assert!(table.stdout.contains("improvement (advisory)"), "{}", table.stdout);
+    // What an earlier comparison left is replaced, or at least gone.
+    let kept = folder.path().join("kept");
+    for (format, part) in [("json", "\"historical\""), ("markdown", "### benchd: **regression**")] {
+        std::fs::write(&kept, "of yesterday").unwrap();
+        let output = format!("{format}={}", kept.display());
+        let ended = benchd(folder.path(), &["compare", &fast, &slow, "--output", &output]);
+        assert_eq!(ended.code, 99, "{}", ended.stderr);
+        assert!(std::fs::read_to_string(&kept).unwrap().contains(part), "{format}");
+    }
+    let output = format!("junit={}", kept.display());
+    let refused = benchd(folder.path(), &["compare", &fast, &slow, "--output", &output]);
+    assert_eq!((refused.code, kept.exists()), (2, false), "{}", refused.stderr);
     let alone = benchd(folder.path(), &["compare", &slow]);
     assert_eq!(alone.code, 2);
     assert!(alone.stderr.contains("there is no baseline"), "{}", alone.stderr);
@@ -124,7 +136,7 @@ fn what_cannot_be_compared_is_refused_by_what_was_typed() {
     let id = "01936f5c-8d40-7c3e-9a55-2f6b1d0e4a17";
     let other = "01936f5c-8d40-7c3e-9a55-2f6b1d0e4a18";
     for (args, code, words) in [
-        (vec![url], 2, "BASELINE: is missing"),
+        (vec![url], 2, "CANDIDATE: is missing: give a second load, or --self"),
         (
             vec![url, url, "--metric", "rsp"],
             2,
@@ -135,7 +147,8 @@ fn what_cannot_be_compared_is_refused_by_what_was_typed() {
         (vec![url, url, "--metric", "issued"], 2, "--metric: \"issued\" describes"),
         (vec![url, "shop"], 2, "\"shop\" is no registered target"),
         (vec!["shop", url], 2, "BASELINE: \"shop\" is no registered target"),
-        (vec![id, url], 2, "BASELINE: is a load beside a finished job"),
+        (vec![id, url], 2, "BASELINE: is a finished job beside a load"),
+        (vec![url, id], 2, "BASELINE: is a load beside a finished job"),
         (vec![id, other], 2, "no job has the id"),
         (vec![id, other, "--blocks", "6"], 2, "--blocks: goes with loads"),
         (vec!["missing.json", url], 2, "cannot read missing.json"),

@@ -99,6 +99,10 @@ pub(crate) struct HistoryArgs {
     /// Only runs with this value of the label `branch`
     #[arg(long, env = "BENCHD_BRANCH", value_name = "NAME")]
     pub(crate) branch: Option<String>,
+    /// Only runs of this environment, so that generators that take turns do not end each other's
+    /// histories
+    #[arg(long, env = "BENCHD_ENVIRONMENT", value_name = "FINGERPRINT")]
+    pub(crate) environment: Option<String>,
     #[command(flatten)]
     pub(crate) form: Form,
     #[command(flatten)]

@@ -93,7 +93,7 @@ impl Outputs {
     }
 
     /// Every form that [`Self::deliver`] needs, each once.
-    pub(super) fn forms(&self) -> Vec<Form> {
+    pub(crate) fn forms(&self) -> Vec<Form> {
         let files = self.files.iter().map(|file| (file.format, false));
         let summary = self.summary.iter().map(|_| (Format::Markdown, false));
         let mut forms = vec![self.printed];
@@ -110,7 +110,7 @@ impl Outputs {
     ///
     /// # Errors
     /// The first text that was asked for and is in no file.
-    pub(super) fn deliver(self, texts: &HashMap<Form, String>) -> anyhow::Result<()> {
+    pub(crate) fn deliver(self, texts: &HashMap<Form, String>) -> anyhow::Result<()> {
         let mut outcome = Ok(());
         for file in self.files {
             let shown = file.path.display().to_string();
