@@ -100,6 +100,11 @@ pub(crate) fn id() -> JobId {
     JobId("01936f5c-8d40-7c3e-9a55-2f6b1d0e4a17".parse().expect("the constant is a UUID"))
 }
 
+/// The id of a job before it, which it is compared with.
+pub(crate) fn earlier_id() -> JobId {
+    JobId("01936f4a-1b20-7d11-8c02-6a9d3e5f7b20".parse().expect("the constant is a UUID"))
+}
+
 /// A job that waits.
 pub(crate) fn queued() -> Job {
     shown(Job {

@@ -32,11 +32,18 @@ pub(crate) fn links(id: JobId) -> BTreeMap<String, String> {
 pub(crate) fn shown(mut job: Job) -> Job {
     job.spec = job.spec.redacted();
     job.links = links(job.id);
+    job.links.extend(comparison(job.id, job.spec.compare.is_some()));
     job
+}
+
+/// Where the comparison is, of a job that compares.
+fn comparison(id: JobId, compares: bool) -> Option<(String, String)> {
+    compares.then(|| ("comparison".to_owned(), format!("/comparisons/{id}")))
 }
 
 /// The result as it is shown.
 pub(crate) fn shown_result(mut result: RunResult) -> RunResult {
     result.links = links(result.job_id);
+    result.links.extend(comparison(result.job_id, result.comparison.is_some()));
     result
 }

@@ -7,7 +7,7 @@ use crate::problem::{ApiResult, Code, Problem};
 use axum::Json;
 use axum::extract::State;
 use benchd_model::metrics;
-use benchd_model::trend::{MAX_RUNS, Trend, trend};
+use benchd_model::trend::{MAX_RUNS, Trend, keep_environment, trend};
 use benchd_store::JobFilter;
 
 /// The history of a scenario
@@ -24,7 +24,8 @@ use benchd_store::JobFilter;
         ("scenario" = Option<String>, Query, min_length = 1, description = "The scenario; `default` when not given.", example = "home page"),
         ("metric" = Option<String>, Query, min_length = 1, description = "A metric of the catalogue; `rps` when not given.", example = "latency_p99_ms"),
         ("branch" = Option<String>, Query, min_length = 1, description = "Only runs with this value of the label `branch`."),
-        ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Most runs, the newest ones; 1000 when not given."),
+        ("environment" = Option<String>, Query, min_length = 1, description = "Only runs of this environment, by its fingerprint: generators that take turns do not end each other's histories."),
+        ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Most runs, the newest ones of all environments; 1000 when not given."),
     ),
     responses(
         (status = 200, description = "The history.", body = Trend),
@@ -43,6 +44,7 @@ pub(crate) async fn history(
         params.error("metric", why);
     }
     let branch = params.text("branch").map(|branch| ("branch".to_owned(), branch));
+    let environment = params.text("environment");
     let limit = params.whole("limit", 1..=MAX_RUNS).unwrap_or(MAX_RUNS);
     params.finish()?;
 
@@ -52,7 +54,8 @@ pub(crate) async fn history(
         labels: branch.into_iter().collect(),
         ..JobFilter::default()
     };
-    let runs = app.store.completed_runs(&filter, limit, std::slice::from_ref(&metric)).await?;
+    let mut runs = app.store.completed_runs(&filter, limit, std::slice::from_ref(&metric)).await?;
+    keep_environment(&mut runs, environment.as_deref());
     let found = trend(&project, &scenario, &metric, &runs);
     found.map(Json).map_err(|why| Problem::new(Code::InvalidQuery, why))
 }

@@ -219,7 +219,7 @@ fn add_examples(operation: &mut Value) {
             operation["requestBody"]["content"]["application/json"]["examples"] = json!({
                 "loads": {"summary": "Measure two targets", "value": examples::compared_loads()},
                 "jobs": {"summary": "Compare finished jobs", "value": {
-                    "baseline": examples::id(), "candidate": examples::id(), "metric": "rps"
+                    "baseline": examples::earlier_id(), "candidate": examples::id(), "metric": "rps"
                 }}
             });
             vec![("202", queued()), ("200", json!(examples::comparison(Design::Historical)))]

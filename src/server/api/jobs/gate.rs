@@ -3,7 +3,7 @@
 use crate::config::App;
 use crate::documents::Gate;
 use crate::extract::{JobPath, RawQuery};
-use crate::links::links;
+use crate::links::shown;
 use crate::params::Params;
 use crate::prefer::MAX_WAIT_S;
 use crate::problem::{ApiResult, Code, Problem};
@@ -63,8 +63,8 @@ pub(crate) async fn gate(
     };
     let Some(verdict) = job.verdict.filter(|_| open) else { return Err(closed(&job)) };
     let criteria = app.store.result(id).await?.map(|result| result.criteria).unwrap_or_default();
-    let (state, summary) = (job.state, job.summary);
-    Ok(Json(Gate { job_id: id, state, verdict, summary, criteria, links: links(id) }))
+    let Job { state, summary, links, .. } = shown(job);
+    Ok(Json(Gate { job_id: id, state, verdict, summary, criteria, links }))
 }
 
 fn pending(job: &Job) -> Problem {

@@ -21,6 +21,8 @@ async fn two_loads_are_one_job_whose_comparison_follows() {
     let location = answer.headers["location"].to_str().unwrap().to_owned();
     let job = answer.json();
     assert_eq!(job["spec"]["compare"]["blocks"], 6);
+    let id = job["id"].as_str().unwrap();
+    assert_eq!(job["links"]["comparison"], format!("/comparisons/{id}"));
     assert_eq!(location, format!("/comparisons/{}", job["id"].as_str().unwrap()));
     let early = app.get(&location).await;
     early.problem(409, "not_finished");

@@ -144,3 +144,28 @@ async fn a_history_has_every_completed_run_with_its_changes() {
     let answer = app.get("/grafana/changes?metric=rsp").await;
     assert_eq!(answer.pointers(400, "invalid_query"), ["/query/metric"]);
 }
+
+#[tokio::test]
+async fn a_generator_of_its_own_has_a_history_of_its_own() {
+    let app = TestApp::new().await;
+    let mut of_two = String::new();
+    // Two generators in turns, the level of both falling half-way.
+    for end in 0..30 {
+        let rps = if end < 15 { 1000.0 } else { 700.0 } + (end * 7919 % 13) as f64;
+        app.ran("home page", rps * 3.0, 4, 2 * end).await;
+        let (_, result) = app.ran("home page", rps, 2, 2 * end + 1).await;
+        of_two = result.environment.fingerprint;
+    }
+    let history = "/history?project=shop&scenario=home%20page";
+    let mixed = app.get(history).await.json();
+    assert_eq!(mixed["environment_changes"].as_array().unwrap().len(), 59);
+    assert_eq!(mixed["change_points"], json!([]));
+    let one = app.get(&format!("{history}&environment={of_two}")).await.json();
+    assert_eq!(
+        (one["runs"].as_array().unwrap().len(), &one["environment_changes"]),
+        (30, &json!([]))
+    );
+    assert_eq!(one["change_points"][0]["index"], 15);
+    let none = app.get(&format!("{history}&environment=0000000000000000")).await.json();
+    assert_eq!(none["runs"], json!([]));
+}
