@@ -118,7 +118,8 @@ impl Found {
         }
     }
 
-    async fn noise_floors(self: &Arc<Self>, result: &RunResult) -> Vec<NoiseFloor> {
+    /// What A against A shows, when the job compares its target with itself.
+    pub(crate) async fn noise_floors(self: &Arc<Self>, result: &RunResult) -> Vec<NoiseFloor> {
         let found = Arc::clone(self);
         let floors = spawn_blocking(move || arms::noise_floors(&found.evidence(&Known::default())));
         let floor = |(metric, floor_pct)| NoiseFloor {

@@ -1,7 +1,7 @@
 //! Ends the jobs of workers that died: each becomes `interrupted`, with a
 //! result of what it had stored; one that lies in the spool ends as it did.
 
-use crate::judge::Found;
+use crate::judge::{self, Found};
 use crate::{Worker, baseline_rule, lease, spool};
 use benchd_model::job::{Failure, FailureCode};
 use benchd_model::{JobId, JobState, RunResult, Timestamp};
@@ -139,6 +139,9 @@ async fn end(worker: &Worker, abandoned: &RunningLease) -> Result<bool, StoreErr
         store.finish(&lease, end).await?;
         let verdict = result.map(|result| result.verdict);
         baseline_rule::apply(worker, job, &lease.spec, spooled.state, verdict).await;
+        if let Some(result) = result.filter(|_| lease.spec.compare.is_some()) {
+            keep_noise_floors(worker, &lease, spooled.state, result).await;
+        }
         if let Err(error) = spool::remove(&config.spool, job) {
             tracing::warn!(%job, %error, "the job is stored, and its spool file stays behind");
         }
@@ -175,12 +178,29 @@ async fn spooled(worker: &Worker, job: JobId) -> Option<spool::Spooled<'static>>
 }
 
 async fn result_of(worker: &Worker, lease: &Lease) -> Result<Option<RunResult>, StoreError> {
+    let found = found(worker, lease, JobState::Interrupted).await?;
+    Ok(found.judged(&worker.store).await.result)
+}
+
+/// Keeps what a job that compares a target with itself shows. The job itself is
+/// stored by then, so what fails here is told and nothing more.
+async fn keep_noise_floors(worker: &Worker, lease: &Lease, state: JobState, result: &RunResult) {
+    match found(worker, lease, state).await {
+        Ok(found) => {
+            let floors = Arc::new(found).noise_floors(result).await;
+            judge::keep(&worker.store, &floors).await;
+        }
+        Err(error) => tracing::warn!(job = %lease.job, %error, "the noise floor is not stored"),
+    }
+}
+
+/// What is stored of the job.
+async fn found(worker: &Worker, lease: &Lease, state: JobState) -> Result<Found, StoreError> {
     let job = lease.job;
     let recordings = worker.store.recordings(job).await?;
     let (host, same_host) = worker.store.host(job).await?.unwrap_or_default();
-    let (spec, state) = (Arc::new(lease.spec.clone()), JobState::Interrupted);
-    let found = Found { job, spec, state, host, same_host, recordings };
-    Ok(found.judged(&worker.store).await.result)
+    let spec = Arc::new(lease.spec.clone());
+    Ok(Found { job, spec, state, host, same_host, recordings })
 }
 
 #[cfg(test)]

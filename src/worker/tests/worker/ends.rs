@@ -275,6 +275,32 @@ async fn a_job_in_the_spool_comes_home_when_the_store_is_back() {
 }
 
 #[tokio::test]
+async fn a_noise_floor_comes_home_with_its_job() {
+    let (bench, gate) = (Bench::new().await, Gate::new().await);
+    gate.allow(60);
+    let mut spec = spec(&gate.url, json!({"connections": 1, "requests": 5}));
+    let compare = json!({"baseline": {}, "blocks": 6, "metric": "rps"});
+    spec.compare = serde_json::from_value(compare).unwrap();
+    spec.trials = 12;
+    let job = bench.post(&spec).await;
+    execute(&bench, REFUSE_RECORDS).await;
+    let impatient = WorkerConfig { keep_trying: Duration::ZERO, ..bench.config(&dead_worker()) };
+    let outcome =
+        bounded(Worker::new(bench.store.clone(), impatient).run_one(job, CancellationToken::new()))
+            .await;
+    assert!(matches!(outcome, Err(WorkerError::Spooled { .. })), "{outcome:?}");
+    execute(&bench, "DROP TRIGGER away").await;
+    let home = Worker::new(bench.store.clone(), bench.config(&worker_name()));
+    let ended = bounded(home.run_one(job, CancellationToken::new())).await;
+    assert_eq!(ended.unwrap(), JobState::Completed);
+    let result = bench.result(job).await;
+    let (target, environment) = (spec.target.digest(), &result.environment.fingerprint);
+    let floor = bench.store.noise_floor(&target, environment, "rps").await.unwrap();
+    let told = result.comparison.unwrap().noise_floor_pct;
+    assert_eq!(floor.map(|floor| (floor.job_id, Some(floor.floor_pct))), Some((job, told)));
+}
+
+#[tokio::test]
 async fn an_abandoned_job_with_unreadable_records_ends_and_says_why() {
     let bench = Bench::new().await;
     let job = bench.post(&spec("http://127.0.0.1:9/", json!({"duration": LONG}))).await;
