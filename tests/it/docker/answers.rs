@@ -14,6 +14,12 @@ fn every_query_is_answered_with_the_columns_it_declares() {
         "load": {"model": "closed", "connections": 4, "duration": "2s"},
         "labels": {"branch": "main", "commit": "4f2c9e1"}
     });
+    // A step in the level, since one of the panels shows changes.
+    for rate in [[100; 8], [200; 8]].concat() {
+        let mut paced = document.clone();
+        paced["load"] = serde_json::json!({"model": "open", "rate": rate, "duration": "300ms"});
+        service.run(&paced);
+    }
     let runs = [service.run(&document), service.run(&document)];
     let [first, second] = runs.each_ref().map(|job| {
         assert_eq!(job["state"], "completed", "{job}");
@@ -30,7 +36,7 @@ fn every_query_is_answered_with_the_columns_it_declares() {
         ("branch", "main".to_owned()),
         ("run", first.clone()),
         ("compare", format!("{first},{second}")),
-        ("__timeFrom", minute(&runs[0], "started_at", -1)),
+        ("__timeFrom", minute(&runs[0], "started_at", -5)),
         ("__timeTo", minute(&runs[1], "finished_at", 1)),
     ]);
     let mut complaints = Vec::new();
