@@ -179,10 +179,9 @@ impl Fields {
             if self.regular || self.status.is_some() {
                 return Err("fields that RFC 9113 forbids: a :status out of place");
             }
-            self.status =
-                Some(status(value).ok_or(
-                    "a response that RFC 9113 forbids: its :status is not of three digits",
-                )?);
+            self.status = Some(status(value).ok_or(
+                "a response that RFC 9113 forbids: its :status is not of three digits from 100 on",
+            )?);
             return Ok(());
         }
         self.regular = true;
@@ -225,8 +224,9 @@ fn is_value(value: &[u8]) -> bool {
         && value.iter().all(|byte| matches!(byte, b'\t' | b' '..=b'~' | 0x80..))
 }
 
+/// Three digits, of which the first names a class (RFC 9110, 15).
 fn status(value: &[u8]) -> Option<u16> {
-    let [a @ b'0'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9'] = value else { return None };
+    let [a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9'] = value else { return None };
     let digit = |octet: &u8| u16::from(octet - b'0');
     Some(digit(a) * 100 + digit(b) * 10 + digit(c))
 }

@@ -41,6 +41,8 @@ fn what_rfc_9113_forbids_is_malformed() {
         &[(":status", "20")],
         &[(":status", "2x0")],
         &[(":status", "2000")],
+        &[(":status", "000")],
+        &[(":status", "099")],
         &[(":status", "101")],
         &[ok, (":path", "/")],
         &[ok, (":", "/")],
