@@ -115,7 +115,8 @@ impl Request {
     /// A request of this method for `http://127.0.0.1/`.
     #[cfg(any(test, feature = "fuzzing"))]
     pub(super) fn for_test(method: &str) -> Self {
-        let fields = [(":method", method), (":scheme", "http"), (":path", "/")];
+        let authority = (":authority", "127.0.0.1");
+        let fields = [(":method", method), (":scheme", "http"), authority, (":path", "/")];
         let fields = fields.map(|(name, value)| (name, value.as_bytes()));
         Self { is_head: method == "HEAD", ..Self::encoded(fields.into_iter()) }
     }

@@ -1,5 +1,7 @@
 //! Byte by byte, in every order, and against the h2 crate.
 
+mod server;
+
 use super::super::fate::{Fate, fates};
 use super::super::oracle::disagreement;
 use super::super::settings::WINDOW;

@@ -158,7 +158,6 @@ fn windows_that_shrink_below_nothing_hold_the_body_until_they_are_open_again() {
     const LENGTH: usize = 100_000;
     let server = greeting(|mut http2| {
         while let Some(stream) = http2.request() {
-            // What the first windows let out has been read when the PING comes back.
             let mut received = 0;
             while received < 65_535 {
                 received += http2.await_kind(DATA).map_or(65_535, |frame| frame.payload.len());
@@ -166,9 +165,12 @@ fn windows_that_shrink_below_nothing_hold_the_body_until_they_are_open_again() {
             http2.settings(&[(INITIAL_WINDOW_SIZE, 10)]);
             http2.send(WINDOW_UPDATE, 0, 0, &(LENGTH as u32).to_be_bytes());
             http2.send(WINDOW_UPDATE, 0, stream, &65_525_u32.to_be_bytes());
-            http2.send(PING, 0, 0, &[1; 8]);
             http2.seen.clear();
-            http2.await_kind(PING);
+            // What the windows let out may come behind the first answer.
+            for _ in 0..2 {
+                http2.send(PING, 0, 0, &[1; 8]);
+                http2.await_kind(PING);
+            }
             let early = http2.seen.iter().filter(|frame| frame.kind == DATA).count();
             http2.send(WINDOW_UPDATE, 0, stream, &(LENGTH as u32).to_be_bytes());
             while received < LENGTH {
