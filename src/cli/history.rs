@@ -60,6 +60,9 @@ fn shown(trend: &Trend) -> String {
         if trend.environment_changes.contains(&place) {
             return "the environment changed".to_owned();
         }
+        if trend.load_changes.contains(&place) {
+            return "the load changed".to_owned();
+        }
         let mut points = trend.change_points.iter();
         let Some(point) = points.find(|point| point.index == place) else { return String::new() };
         let pct = point.change_pct.map_or_else(

@@ -14,7 +14,7 @@ use crate::statistics::{
 };
 use crate::verdict::{LimitedBy, Verdict};
 use crate::{JobId, JobSpec, TrialRecording};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A second of which less was covered is not a full one.
 const FULL_SECOND_US: u64 = 950_000;
@@ -168,30 +168,40 @@ struct Told {
     notes: Vec<String>,
 }
 
-/// In what the jobs asked for other things, but for how long and for which server.
-fn unlike<'a>(specs: impl Iterator<Item = &'a JobSpec>) -> Option<String> {
+/// What a job asked for, field by field.
+pub(crate) type Asked = BTreeMap<String, serde_json::Value>;
+
+/// What a job asked for, but for how long and of which server.
+pub(crate) fn asked(spec: &JobSpec) -> Asked {
     const LENGTH: [&str; 3] = ["requests", "duration", "warmup"];
-    let asked = |spec: &JobSpec| -> BTreeMap<String, serde_json::Value> {
-        let spec = spec.arm(Arm::B);
-        let parts = [
-            ("load", serde_json::to_value(&spec.load)),
-            ("request", serde_json::to_value(&spec.request)),
-        ];
-        let mut fields = BTreeMap::new();
-        for (part, value) in parts {
-            for (key, value) in value.ok().and_then(|v| v.as_object().cloned()).unwrap_or_default()
-            {
-                if !LENGTH.contains(&key.as_str()) {
-                    fields.insert(format!("{part}.{key}"), value);
-                }
+    let spec = spec.arm(Arm::B);
+    let parts = [
+        ("load", serde_json::to_value(&spec.load)),
+        ("request", serde_json::to_value(&spec.request)),
+    ];
+    let mut fields = BTreeMap::new();
+    for (part, value) in parts {
+        for (key, value) in value.ok().and_then(|v| v.as_object().cloned()).unwrap_or_default() {
+            if !LENGTH.contains(&key.as_str()) {
+                fields.insert(format!("{part}.{key}"), value);
             }
         }
-        fields
-    };
-    let all: Vec<_> = specs.map(asked).collect();
-    let keys: std::collections::BTreeSet<&String> = all.iter().flat_map(BTreeMap::keys).collect();
-    let differs = |key: &&&String| all.iter().any(|fields| fields.get(**key) != all[0].get(**key));
-    let differing: Vec<&str> = keys.iter().filter(differs).map(|key| key.as_str()).collect();
+    }
+    fields
+}
+
+/// The fields in which not all are like the first.
+pub(crate) fn differing<'a>(all: &[&'a Asked]) -> BTreeSet<&'a str> {
+    let keys = all.iter().flat_map(|fields| fields.keys());
+    keys.filter(|key| all.iter().any(|fields| fields.get(*key) != all[0].get(*key)))
+        .map(String::as_str)
+        .collect()
+}
+
+/// In what the jobs asked for other things.
+fn unlike<'a>(specs: impl Iterator<Item = &'a JobSpec>) -> Option<String> {
+    let all: Vec<Asked> = specs.map(asked).collect();
+    let differing: Vec<&str> = differing(&all.iter().collect::<Vec<_>>()).into_iter().collect();
     (!differing.is_empty()).then(|| {
         format!(
             "the jobs asked for other things ({}): the difference may be theirs",

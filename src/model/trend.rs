@@ -1,6 +1,7 @@
 //! The history of a scenario: its completed runs over time, and where the level of
 //! a metric changed. It advises and fails nothing.
 
+use crate::arms::{Asked, asked, differing};
 use crate::environment::Environment;
 use crate::metrics::{self, Better};
 use crate::statistics::{ChangePoint, History, HistoryPoint, Search, Strength, history};
@@ -27,6 +28,8 @@ pub struct Run {
     commit: Option<String>,
     verdict: Verdict,
     environment: Environment,
+    /// A request may be another one each time, by the number of a build in a header.
+    load: Asked,
     /// One for each metric that was asked for.
     values: Vec<Option<f64>>,
 }
@@ -45,6 +48,10 @@ impl Run {
             commit: label("commit"),
             verdict: result.verdict,
             environment: result.environment.clone(),
+            load: asked(&job.spec)
+                .into_iter()
+                .filter(|(field, _)| field.starts_with("load."))
+                .collect(),
             values: metrics.iter().map(|metric| metrics::of_result(metric, result)).collect(),
         }
     }
@@ -77,11 +84,14 @@ pub struct Trend {
     /// The completed runs, oldest first.
     pub runs: Vec<TrendRun>,
     /// Where the level changed, ascending; `index` counts the runs from 0. None lies
-    /// at a change of environment.
+    /// at a change of environment or load.
     pub change_points: Vec<ChangePoint>,
     /// The first run of each new environment, counted from 0: levels on its two sides
     /// are not compared.
     pub environment_changes: Vec<usize>,
+    /// The first run that asked for another load than the one before, its length left
+    /// out: levels on its two sides are not compared.
+    pub load_changes: Vec<usize>,
 }
 
 /// One run of a history.
@@ -146,10 +156,11 @@ impl LevelChange {
     }
 }
 
-/// The environment changed with a run, so that its scenario's history starts anew.
+/// The environment or the load changed with a run, so that its scenario's history
+/// starts anew.
 #[derive(Clone, Debug, PartialEq)]
-pub struct EnvironmentChange {
-    /// When the first run of the new environment ended.
+pub struct Restart {
+    /// When the first run under the new conditions ended.
     pub time: Timestamp,
     /// Its project.
     pub project: String,
@@ -157,10 +168,30 @@ pub struct EnvironmentChange {
     pub scenario: String,
     /// Its label `branch`.
     pub branch: Option<String>,
-    /// The fingerprints before and after.
+    /// Before and after.
     pub fingerprints: [String; 2],
-    /// What is unlike, field by field: after and not before.
-    pub unlike: Vec<String>,
+    /// What of the environment is unlike, field by field: after and not before.
+    pub environment: Vec<String>,
+    /// The fields of the load that are unlike.
+    pub load: Vec<String>,
+}
+
+impl Restart {
+    /// What changed.
+    #[must_use]
+    pub fn subject(&self) -> &'static str {
+        match (self.is_of_environment(), self.load.is_empty()) {
+            (true, false) => "environment and load",
+            (false, false) => "load",
+            _ => "environment",
+        }
+    }
+
+    /// The environment changed.
+    #[must_use]
+    pub fn is_of_environment(&self) -> bool {
+        self.fingerprints[0] != self.fingerprints[1]
+    }
 }
 
 /// What the histories of several scenarios show, each ascending in time.
@@ -168,8 +199,8 @@ pub struct EnvironmentChange {
 pub struct Changes {
     /// Where the level of a metric changed.
     pub levels: Vec<LevelChange>,
-    /// Where an environment changed.
-    pub environments: Vec<EnvironmentChange>,
+    /// Where an environment or a load changed.
+    pub restarts: Vec<Restart>,
 }
 
 /// Searches the runs, oldest first, each scenario on its own. `metrics` are those
@@ -188,13 +219,13 @@ pub fn changes(runs: &[Run], metrics: &[String]) -> Changes {
             found.levels.extend(points.map(|point| level_change(runs[point.index], metric, point)));
             // They are the same for every metric.
             if number == 0 {
-                let places = history.environment_changes.iter();
-                found.environments.extend(places.map(|place| environment_change(runs, *place)));
+                let places = history.restarts.iter();
+                found.restarts.extend(places.map(|place| restart(runs, *place)));
             }
         }
     }
     found.levels.sort_by_key(|change| change.time);
-    found.environments.sort_by_key(|change| change.time);
+    found.restarts.sort_by_key(|change| change.time);
     found
 }
 
@@ -205,8 +236,12 @@ pub fn changes(runs: &[Run], metrics: &[String]) -> Changes {
 /// When there is no such metric: a sentence that names the nearest known one.
 pub fn trend(project: &str, scenario: &str, metric: &str, runs: &[Run]) -> Result<Trend, String> {
     let known = metrics::metric(metric)?;
-    let searched = searched(&runs.iter().collect::<Vec<_>>(), 0);
-    let shown = |run: &Run| TrendRun {
+    let runs: Vec<&Run> = runs.iter().collect();
+    let searched = searched(&runs, 0);
+    let changed = |what: fn(&Restart) -> bool| {
+        searched.restarts.iter().copied().filter(|at| what(&restart(&runs, *at))).collect()
+    };
+    let shown = |run: &&Run| TrendRun {
         time: run.time,
         job_id: run.job_id,
         branch: run.branch.clone(),
@@ -222,8 +257,9 @@ pub fn trend(project: &str, scenario: &str, metric: &str, runs: &[Run]) -> Resul
         unit: known.unit,
         better: known.better,
         runs: runs.iter().map(shown).collect(),
+        environment_changes: changed(Restart::is_of_environment),
+        load_changes: changed(|restart| !restart.load.is_empty()),
         change_points: searched.change_points,
-        environment_changes: searched.environment_changes,
     })
 }
 
@@ -234,13 +270,18 @@ fn searched(runs: &[&Run], metric: usize) -> History {
         (0..runs.len()).filter(|place| runs[*place].verdict != Verdict::Invalid).collect();
     let point = |place: &usize| HistoryPoint {
         value: runs[*place].values.get(metric).copied().flatten(),
-        environment: runs[*place].environment.fingerprint.clone(),
+        conditions: conditions(runs[*place]),
     };
     let points: Vec<HistoryPoint> = places.iter().map(point).collect();
     let mut found = history(&points, Search::default());
     found.change_points.iter_mut().for_each(|point| point.index = places[point.index]);
-    found.environment_changes.iter_mut().for_each(|place| *place = places[*place]);
+    found.restarts.iter_mut().for_each(|place| *place = places[*place]);
     found
+}
+
+fn conditions(run: &Run) -> String {
+    let load = run.load.iter().map(|(field, value)| format!(" {field}={value}"));
+    std::iter::once(run.environment.fingerprint.clone()).chain(load).collect()
 }
 
 fn level_change(run: &Run, metric: &str, point: &ChangePoint) -> LevelChange {
@@ -262,17 +303,18 @@ fn level_change(run: &Run, metric: &str, point: &ChangePoint) -> LevelChange {
 }
 
 /// `place` is that of a run that counts, and one that counts came before it.
-fn environment_change(runs: &[&Run], place: usize) -> EnvironmentChange {
+fn restart(runs: &[&Run], place: usize) -> Restart {
     let run = runs[place];
     let valid = |run: &&&Run| run.verdict != Verdict::Invalid;
-    let before = runs[..place].iter().rfind(valid).map_or(&run.environment, |run| &run.environment);
-    EnvironmentChange {
+    let before = runs[..place].iter().rfind(valid).unwrap_or(&run);
+    Restart {
         time: run.time,
         project: run.project.clone(),
         scenario: run.scenario.clone(),
         branch: run.branch.clone(),
-        fingerprints: [before.fingerprint.clone(), run.environment.fingerprint.clone()],
-        unlike: run.environment.unlike(before),
+        fingerprints: [before.environment.fingerprint.clone(), run.environment.fingerprint.clone()],
+        environment: run.environment.unlike(&before.environment),
+        load: differing(&[&before.load, &run.load]).into_iter().map(str::to_owned).collect(),
     }
 }
 

@@ -15,6 +15,7 @@ fn run(second: i64, value: f64, cores: u32) -> Run {
         commit: None,
         verdict: Verdict::Pass,
         environment: Environment::new(host, None, true),
+        load: [("load.rate".to_owned(), 1000.into())].into(),
         values: vec![Some(value)],
     }
 }
@@ -52,7 +53,7 @@ fn a_step_is_found_and_told_with_its_run() {
     assert!((change.change_pct.unwrap() + 20.0).abs() < 1.0, "{change:?}");
     assert!(change.in_words().starts_with("rps went from "), "{}", change.in_words());
     assert!(change.in_words().contains("(-20."), "{}", change.in_words());
-    assert!(found.environments.is_empty());
+    assert!(found.restarts.is_empty());
 }
 
 #[test]
@@ -65,9 +66,9 @@ fn a_step_at_a_change_of_environment_is_none_and_the_environment_is_told() {
     let runs = series(&[(1000.0, 20, 2), (800.0, 20, 4)]);
     let found = found(&runs);
     assert!(found.levels.is_empty(), "{found:?}");
-    let [change] = &found.environments[..] else { panic!("{found:?}") };
+    let [change] = &found.restarts[..] else { panic!("{found:?}") };
     assert_eq!(change.time, runs[20].time);
-    assert_eq!(change.unlike, ["cores 4 and not 2"]);
+    assert_eq!(change.environment, ["cores 4 and not 2"]);
     let fingerprint = |place: usize| runs[place].environment.fingerprint.clone();
     assert_eq!(change.fingerprints, [fingerprint(0), fingerprint(20)]);
 }
@@ -80,7 +81,7 @@ fn invalid_runs_are_passed_over_with_the_place_they_were_measured_in() {
     runs.insert(5, wrong.clone());
     runs.insert(30, wrong);
     let found = found(&runs);
-    assert!(found.environments.is_empty(), "{found:?}");
+    assert!(found.restarts.is_empty(), "{found:?}");
     assert_eq!(found.levels.iter().map(|l| l.job_id).collect::<Vec<_>>(), [runs[21].job_id]);
     let trend = trend("shop", "home", "rps", &runs).unwrap();
     assert_eq!((trend.runs.len(), trend.unit.as_str()), (42, "1/s"));
@@ -105,4 +106,19 @@ fn each_scenario_has_a_history_of_its_own() {
 fn a_metric_that_is_none_is_refused_with_the_nearest() {
     let refusal = trend("shop", "home", "rsp", &[]).unwrap_err();
     assert!(refusal.contains("did you mean \"rps\"?"), "{refusal}");
+}
+
+#[test]
+fn another_load_starts_anew_and_is_told() {
+    let mut runs = series(&[(1000.0, 20, 2), (2000.0, 20, 2)]);
+    for run in &mut runs[20..] {
+        run.load.insert("load.rate".to_owned(), 2000.into());
+    }
+    let found = found(&runs);
+    assert!(found.levels.is_empty(), "{found:?}");
+    let [restart] = &found.restarts[..] else { panic!("{found:?}") };
+    assert_eq!((restart.subject(), &restart.load[..]), ("load", &["load.rate".to_owned()][..]));
+    assert_eq!(restart.time, runs[20].time);
+    let trend = trend("shop", "home", "rps", &runs).unwrap();
+    assert_eq!((trend.load_changes, trend.environment_changes), (vec![20], vec![]));
 }

@@ -38,8 +38,8 @@ impl Default for Search {
 pub struct HistoryPoint {
     /// Its figure; runs without a finite one are passed over.
     pub value: Option<f64>,
-    /// The fingerprint of the environment it was measured in.
-    pub environment: String,
+    /// Under which conditions it was measured, in any words.
+    pub conditions: String,
 }
 
 /// A place where the level of a series changed.
@@ -73,21 +73,21 @@ pub enum Strength {
 /// What a history shows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct History {
-    /// Where the level changed, ascending. None lies at a change of environment.
+    /// Where the level changed, ascending. None lies at a restart.
     pub change_points: Vec<ChangePoint>,
-    /// The first run of each new environment: levels on its two sides are not
+    /// The first run under each new conditions: levels on its two sides are not
     /// compared.
-    pub environment_changes: Vec<usize>,
+    pub restarts: Vec<usize>,
 }
 
-/// Searches a history; it starts anew where the environment changes.
+/// Searches a history; it starts anew where the conditions change.
 #[must_use]
 pub fn history(runs: &[HistoryPoint], search: Search) -> History {
     let mut found = History::default();
     let mut start = 0;
-    for stretch in runs.chunk_by(|run, next| run.environment == next.environment) {
+    for stretch in runs.chunk_by(|run, next| run.conditions == next.conditions) {
         if start > 0 {
-            found.environment_changes.push(start);
+            found.restarts.push(start);
         }
         let values: Vec<Option<f64>> = stretch.iter().map(|run| run.value).collect();
         let points = change_points(&values, search);

@@ -8,7 +8,7 @@ use crate::problem::ApiResult;
 use axum::Json;
 use axum::extract::State;
 use benchd_model::statistics::Strength;
-use benchd_model::trend::{EnvironmentChange, LevelChange};
+use benchd_model::trend::{LevelChange, Restart};
 use benchd_model::{Job, RunResult, Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -66,7 +66,7 @@ pub(crate) async fn annotations(
     let found = changes::found(&app, &filter, limit, changes::usual()).await?;
     let levels = found.levels.iter().filter(|change| change.strength == Strength::Strong);
     rows.extend(levels.map(of_level));
-    rows.extend(found.environments.iter().map(of_environment));
+    rows.extend(found.restarts.iter().map(of_restart));
     rows.sort_by_key(|row| (row.time, row.time_end));
     Ok(Json(rows))
 }
@@ -96,19 +96,25 @@ fn of_level(change: &LevelChange) -> Annotation {
     }
 }
 
-fn of_environment(change: &EnvironmentChange) -> Annotation {
-    let EnvironmentChange { project, scenario, branch, fingerprints: [before, after], .. } = change;
-    let unlike = change.unlike.join(", ");
+fn of_restart(change: &Restart) -> Annotation {
+    let Restart { project, scenario, branch, fingerprints: [before, after], .. } = change;
+    let subject = change.subject();
+    let environment = change
+        .is_of_environment()
+        .then(|| format!("{after} and not {before}: {}", change.environment.join(", ")));
+    let load = (!change.load.is_empty())
+        .then(|| format!("another load was asked for: {}", change.load.join(", ")));
+    let unlike: Vec<String> = environment.into_iter().chain(load).collect();
     Annotation {
         time: change.time,
         time_end: change.time,
-        title: format!("environment changed, {scenario}"),
-        text: format!("{after} and not {before}: {unlike}; earlier runs are not compared"),
+        title: format!("{subject} changed, {scenario}"),
+        text: format!("{}; earlier runs are not compared", unlike.join("; ")),
         tags: tags([
             Some(project),
             Some(scenario),
             Some("change"),
-            Some("environment"),
+            Some(subject),
             branch.as_deref(),
         ]),
     }

@@ -14,7 +14,7 @@ use benchd_store::JobFilter;
 ///
 /// One row for every place where the level of a metric changed in the history of a
 /// scenario (change points, as E-divisive and Apache Otava find them), ascending. The
-/// search starts anew where the environment changes and passes invalid runs over. It
+/// search starts anew where the environment or the load changes and passes invalid runs over. It
 /// advises: confirm with a paired comparison before anything fails by it. `from` and
 /// `to` are about the rows; earlier runs are searched all the same.
 #[utoipa::path(
@@ -65,7 +65,7 @@ pub(super) async fn found(
     let mut found = trend::changes(&runs, &metrics);
     if let Some(since) = filter.since {
         found.levels.retain(|change| change.time >= since);
-        found.environments.retain(|change| change.time >= since);
+        found.restarts.retain(|change| change.time >= since);
     }
     Ok(found)
 }

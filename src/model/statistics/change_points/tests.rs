@@ -70,17 +70,17 @@ fn a_small_change_is_weak_or_nothing_when_only_large_ones_are_asked_for() {
 }
 
 #[test]
-fn starts_anew_where_the_environment_changes() {
-    let run = |environment: &str| {
-        let environment = environment.to_owned();
-        move |value| HistoryPoint { value, environment: environment.clone() }
+fn starts_anew_where_the_conditions_change() {
+    let run = |conditions: &str| {
+        let conditions = conditions.to_owned();
+        move |value| HistoryPoint { value, conditions: conditions.clone() }
     };
     let mut runs: Vec<HistoryPoint> =
         series(&[(100.0, 30)], 1).into_iter().map(run("old")).collect();
     runs.extend(series(&[(150.0, 30), (165.0, 30)], 2).into_iter().map(run("new")));
     runs.extend(series(&[(100.0, 30)], 3).into_iter().map(run("old")));
     let found = history(&runs, Search::default());
-    assert_eq!(found.environment_changes, [30, 90]);
+    assert_eq!(found.restarts, [30, 90]);
     let strong = found.change_points.iter().filter(|p| p.strength == Strength::Strong);
     assert_eq!(strong.map(|point| point.index).collect::<Vec<_>>(), [60]);
     assert_eq!(history(&runs, Search::default()), found);
