@@ -23,10 +23,6 @@ pub(crate) const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long SQLite waits for another process that writes.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Two processes may create one SQLite file at the same time; the one that
-/// comes second finds tables where it saw none and looks again.
-const OPEN_ATTEMPTS: u32 = 5;
-
 static SQLITE_MIGRATIONS: Migrator = sqlx::migrate!("../../migrations/sqlite");
 static POSTGRES_MIGRATIONS: Migrator = sqlx::migrate!("../../migrations/postgres");
 
@@ -152,33 +148,6 @@ async fn open_file(path: &Path, shown: &str) -> Result<SqliteBackend, StoreError
         address: shown.to_owned(),
         reason: format!("cannot make the file: {error}"),
     })?;
-    let mut attempt = 1;
-    loop {
-        match try_open_file(path, shown).await {
-            Err(StoreError::Schema { .. } | StoreError::Unavailable(_))
-                if attempt < OPEN_ATTEMPTS =>
-            {
-                attempt += 1;
-            }
-            outcome => return outcome,
-        }
-    }
-}
-
-/// Job specs may hold credentials for their targets, so a new file is its
-/// owner's alone; SQLite gives its log the same permissions.
-fn make_private_file(path: &Path) -> std::io::Result<()> {
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    match options.open(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error),
-        Ok(_) | Err(_) => Ok(()),
-    }
-}
-
-async fn try_open_file(path: &Path, shown: &str) -> Result<SqliteBackend, StoreError> {
     let options = SqliteConnectOptions::new()
         .filename(path)
         .journal_mode(SqliteJournalMode::Wal)
@@ -200,16 +169,40 @@ async fn try_open_file(path: &Path, shown: &str) -> Result<SqliteBackend, StoreE
         .connect_with(options.clone())
         .await
         .map_err(|error| not_opened(shown, &error))?;
-    SQLITE_MIGRATIONS.run(&writer).await.map_err(|error| not_migrated(shown, error))?;
+    migrate_file(&writer).await.map_err(|error| not_migrated(shown, error))?;
     let reader = SqlitePoolOptions::new()
         .max_connections(4)
         .acquire_timeout(ACQUIRE_TIMEOUT)
+        // There is no server that could be gone.
+        .test_before_acquire(false)
         .connect_lazy_with(options.pragma("query_only", "ON"));
     let file = OpenFile::at(path).map_err(|error| StoreError::Open {
         address: shown.to_owned(),
         reason: format!("cannot look at the file: {error}"),
     })?;
     Ok(SqliteBackend { writer, reader, file: Some(file) })
+}
+
+/// Job specs may hold credentials for their targets, so a new file is its
+/// owner's alone; SQLite gives its log the same permissions.
+fn make_private_file(path: &Path) -> std::io::Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error),
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+/// All in one transaction: what every migration of a new file touches is written
+/// once, and another process that opens the file waits.
+async fn migrate_file(writer: &SqlitePool) -> Result<(), MigrateError> {
+    let mut tx = writer.begin_with("BEGIN IMMEDIATE").await?;
+    // `run` on a connection makes futures that the compiler takes for not `Send`.
+    SQLITE_MIGRATIONS.run_direct(None, &mut *tx, false).await?;
+    Ok(tx.commit().await?)
 }
 
 async fn open_postgres(

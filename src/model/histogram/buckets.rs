@@ -5,6 +5,7 @@
 use super::HIGHEST_US;
 use hdrhistogram::Histogram as Hdr;
 use hdrhistogram::serialization::{Deserializer, Serializer as _, V2Serializer};
+use std::cmp::Ordering;
 
 #[derive(Clone, Debug)]
 pub(super) enum Buckets {
@@ -38,6 +39,12 @@ impl Buckets {
             _ if self.is_empty() && matches!(self, Self::Sparse(_)) => self.clone_from(other),
             Self::Dense(hdr) => self.thick().add(hdr).expect("all histograms share one range"),
             Self::Sparse(entries) => {
+                if let Self::Sparse(own) = self
+                    && let Some(joined) = joined(own, entries)
+                {
+                    *own = joined;
+                    return;
+                }
                 let hdr = self.thick();
                 for (value, count) in entries {
                     hdr.saturating_record_n(u64::from(*value), u64::from(*count));
@@ -127,6 +134,28 @@ impl Buckets {
             Self::Sparse(_) => unreachable!("it was made dense just above"),
         }
     }
+}
+
+/// Both, ascending; none when a count is beyond 32 bits.
+fn joined(mut a: &[(u32, u32)], mut b: &[(u32, u32)]) -> Option<Box<[(u32, u32)]>> {
+    let mut all = Vec::with_capacity(a.len() + b.len());
+    while let ([first, rest_of_a @ ..], [other, rest_of_b @ ..]) = (a, b) {
+        let (next, count) = match first.0.cmp(&other.0) {
+            Ordering::Less => (*first, 0),
+            Ordering::Greater => (*other, 0),
+            Ordering::Equal => (*first, other.1),
+        };
+        all.push((next.0, next.1.checked_add(count)?));
+        if first.0 <= other.0 {
+            a = rest_of_a;
+        }
+        if other.0 <= first.0 {
+            b = rest_of_b;
+        }
+    }
+    all.extend_from_slice(a);
+    all.extend_from_slice(b);
+    Some(all.into())
 }
 
 fn empty() -> Hdr<u64> {

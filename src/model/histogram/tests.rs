@@ -111,6 +111,16 @@ fn five_billion_values_are_counted_and_keep_their_percentiles() {
     assert_eq!(back.summary(), summary);
 }
 
+#[test]
+fn compact_ones_merge_beyond_32_bits() {
+    let mut histogram = of(&[1, 1500]);
+    histogram.compact();
+    (0..34).for_each(|_| histogram.merge(&histogram.clone()));
+    assert_eq!(histogram.len(), 2 << 34);
+    assert_eq!(histogram.percentile_us(50.0), Some(1));
+    assert_eq!(histogram.percentile_us(51.0), Some(1500));
+}
+
 /// Values of every magnitude, and beyond the range.
 fn values() -> impl Strategy<Value = Vec<u64>> {
     let value = prop_oneof![

@@ -19,11 +19,12 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Requests that may wait for submission.
-pub(super) const SUBMISSIONS: u32 = 512;
+/// Requests that may wait for submission. Few: both rings are gone through from end
+/// to end all the time, and push other things out of the cache.
+pub(super) const SUBMISSIONS: u32 = 64;
 
 /// Completions that may wait for us; more are kept by the kernel.
-pub(super) const COMPLETIONS: u32 = 8192;
+pub(super) const COMPLETIONS: u32 = 1024;
 
 /// Completions that wait to be handled, at which no more are asked for.
 const PLENTY: usize = 16;
@@ -64,6 +65,9 @@ pub(super) struct Ring {
     period: Box<Timespec>,
     /// What waits to be handled, stamped already.
     reaped: VecDeque<Reaped>,
+    /// How every enter waits: a wait for answers is no wait for a disk, where the
+    /// kernel can tell them apart (Linux 6.15).
+    waits: EnterFlags,
     /// Counts how often all that was queued was handed to the kernel.
     round: u64,
     /// Requests that will complete at least once more.
@@ -78,6 +82,8 @@ impl Ring {
         let waste = Region::untouched(DISCARD_AT_ONCE)?;
         let uring = set_up()?;
         let buffers = Buffers::register(&uring)?;
+        let no_iowait = uring.params().is_feature_no_iowait();
+        let waits = if no_iowait { EnterFlags::NO_IOWAIT } else { EnterFlags::empty() };
         let mut ring = Self {
             uring: ManuallyDrop::new(uring),
             buffers: ManuallyDrop::new(buffers),
@@ -86,6 +92,7 @@ impl Ring {
             addresses,
             period: Box::new(Timespec::from(period)),
             reaped: VecDeque::with_capacity(COMPLETIONS as usize),
+            waits,
             round: 0,
             outstanding: 0,
         };
@@ -195,11 +202,14 @@ impl Ring {
     #[expect(unsafe_code, reason = "io_uring_enter is raw")]
     fn enter_kernel(&mut self, block: bool) -> io::Result<usize> {
         // What waits here holds a buffer each, of which there are only so many.
-        let get_events = u32::from(self.reaped.len() < PLENTY);
+        let flags = match self.reaped.len() {
+            ..PLENTY => EnterFlags::GETEVENTS | self.waits,
+            _ => EnterFlags::empty(),
+        };
         let waiting = self.uring.submission().len() as u32;
         // SAFETY: every waiting entry was made by `push`, whose callers point
         // at memory that this ring owns; there is no argument.
-        unsafe { self.uring.submitter().enter::<u8>(waiting, u32::from(block), get_events, None) }
+        unsafe { self.uring.submitter().enter::<u8>(waiting, u32::from(block), flags.bits(), None) }
     }
 
     /// As with `block`, but no longer than until `moment`.
@@ -216,7 +226,7 @@ impl Ring {
             (Timespec::from(left), EnterFlags::empty())
         };
         let until = SubmitArgs::new().timespec(&time);
-        self.uring.submitter().submit_with_args_and_flags(1, &until, flags)
+        self.uring.submitter().submit_with_args_and_flags(1, &until, flags | self.waits)
     }
 
     /// The next completion that has come.
@@ -293,6 +303,10 @@ impl Ring {
         if !completed.is_empty() {
             // Only now that they are seen to be there.
             let (at, round) = (self.shared.clock.now(), self.round + 1);
+            if self.reaped.is_empty() {
+                // From its beginning again, which is still in the cache.
+                self.reaped.clear();
+            }
             self.reaped.extend(completed.map(|entry| Reaped { entry, at, round }));
         }
     }
