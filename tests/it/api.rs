@@ -80,7 +80,7 @@ fn grafana_gets_flat_ascending_rows() {
     let (nginx, folder) = (nginx::start(), tempfile::tempdir().unwrap());
     let service = Service::start(folder.path());
     let mut first = document(&nginx);
-    first["load"] = json!({"connections": 5, "duration": "2s"});
+    first["load"] = json!({"connections": 20, "duration": "2s", "timeout": "30s"});
     let ids: Vec<String> = [first, document(&nginx)]
         .iter()
         .map(|document| service.run(document)["id"].as_str().unwrap().to_owned())
@@ -110,7 +110,7 @@ fn grafana_gets_flat_ascending_rows() {
     assert_eq!(runs, ids);
     assert_eq!(results[0]["branch"], "main");
     let annotations = service.get("/grafana/annotations").json();
-    assert_eq!(annotations.as_array().map(Vec::len), Some(2));
+    assert_eq!(annotations.as_array().map(Vec::len), Some(2), "{annotations}");
     let projects = service.get("/grafana/variables/projects").json();
     assert_eq!(projects, json!([{"__text": "shop", "__value": "shop"}]));
     // A picker that has nothing to pick yet.

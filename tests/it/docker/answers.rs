@@ -15,10 +15,11 @@ fn every_query_is_answered_with_the_columns_it_declares() {
         "labels": {"branch": "main", "commit": "4f2c9e1"}
     });
     // A step in the level, since one of the panels shows changes.
-    for rate in [[100; 8], [200; 8]].concat() {
-        let mut paced = document.clone();
-        paced["load"] = serde_json::json!({"model": "open", "rate": rate, "duration": "300ms"});
-        service.run(&paced);
+    for path in [["/large"; 8], ["/"; 8]].concat() {
+        let mut brief = document.clone();
+        brief["target"]["url"] = nginx.url(path).into();
+        brief["load"]["duration"] = "300ms".into();
+        service.run(&brief);
     }
     let runs = [service.run(&document), service.run(&document)];
     let [first, second] = runs.each_ref().map(|job| {
