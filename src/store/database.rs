@@ -4,7 +4,7 @@
 
 use crate::StoreError;
 use crate::address::Address;
-use crate::error::is_transient;
+use crate::error::{is_busy, is_transient};
 use crate::open_file::OpenFile;
 use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
@@ -13,7 +13,7 @@ use sqlx::sqlite::{
 };
 use sqlx::{Connection as _, Postgres, Sqlite, Transaction};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a call waits for a connection before it reports the database as
 /// unavailable. Long enough for a restart of a small server, short enough that
@@ -22,6 +22,8 @@ pub(crate) const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// How long SQLite waits for another process that writes.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// Between two looks, where SQLite does not wait by itself.
+const BUSY_PAUSE: Duration = Duration::from_millis(10);
 
 static SQLITE_MIGRATIONS: Migrator = sqlx::migrate!("../../migrations/sqlite");
 static POSTGRES_MIGRATIONS: Migrator = sqlx::migrate!("../../migrations/postgres");
@@ -154,21 +156,7 @@ async fn open_file(path: &Path, shown: &str) -> Result<SqliteBackend, StoreError
         // Safe against a killed process, which is what WAL is for here.
         .synchronous(SqliteSynchronous::Normal)
         .busy_timeout(BUSY_TIMEOUT);
-    let writer = SqlitePoolOptions::new()
-        .max_connections(1)
-        .acquire_timeout(ACQUIRE_TIMEOUT + BUSY_TIMEOUT)
-        .idle_timeout(None)
-        .max_lifetime(None)
-        // A full or failing disk makes SQLite end a transaction by itself, and
-        // the rollback that follows then fails: sqlx goes on counting a
-        // transaction and would refuse to begin another, for ever.
-        .before_acquire(|connection, _| {
-            Box::pin(async move { Ok(!connection.is_in_transaction()) })
-        })
-        // The file is there; one that has vanished is not to be made anew.
-        .connect_with(options.clone())
-        .await
-        .map_err(|error| not_opened(shown, &error))?;
+    let writer = open_writer(&options).await.map_err(|error| not_opened(shown, &error))?;
     migrate_file(&writer).await.map_err(|error| not_migrated(shown, error))?;
     let reader = SqlitePoolOptions::new()
         .max_connections(4)
@@ -181,6 +169,34 @@ async fn open_file(path: &Path, shown: &str) -> Result<SqliteBackend, StoreError
         reason: format!("cannot look at the file: {error}"),
     })?;
     Ok(SqliteBackend { writer, reader, file: Some(file) })
+}
+
+/// The pool of the one connection that writes. Another process may be making the
+/// same file one with a write-ahead log; SQLite does not wait for that by itself.
+async fn open_writer(options: &SqliteConnectOptions) -> Result<SqlitePool, sqlx::Error> {
+    let begun = Instant::now();
+    loop {
+        let opened = SqlitePoolOptions::new()
+            .max_connections(1)
+            .acquire_timeout(ACQUIRE_TIMEOUT + BUSY_TIMEOUT)
+            .idle_timeout(None)
+            .max_lifetime(None)
+            // A full or failing disk makes SQLite end a transaction by itself, and
+            // the rollback that follows then fails: sqlx goes on counting a
+            // transaction and would refuse to begin another, for ever.
+            .before_acquire(|connection, _| {
+                Box::pin(async move { Ok(!connection.is_in_transaction()) })
+            })
+            // The file is there; one that has vanished is not to be made anew.
+            .connect_with(options.clone())
+            .await;
+        match opened {
+            Err(error) if is_busy(&error) && begun.elapsed() < BUSY_TIMEOUT => {
+                tokio::time::sleep(BUSY_PAUSE).await;
+            }
+            outcome => return outcome,
+        }
+    }
 }
 
 /// Job specs may hold credentials for their targets, so a new file is its

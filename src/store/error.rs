@@ -126,6 +126,12 @@ pub(crate) fn is_transient(error: &sqlx::Error) -> bool {
     }
 }
 
+/// SQLITE_BUSY: another process has the file for itself.
+pub(crate) fn is_busy(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(|error| error.code()?.parse::<u32>().ok());
+    code.is_some_and(|code| code & 0xff == 5)
+}
+
 /// SQLite codes are numbers, Postgres ones (SQLSTATE) five characters.
 fn is_transient_code(code: &str) -> bool {
     // SQLITE_BUSY, LOCKED, READONLY, IOERR, FULL and CANTOPEN: another process
