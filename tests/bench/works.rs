@@ -112,7 +112,9 @@ impl Work {
 /// not in it.
 pub(crate) type Round<K> = BTreeMap<K, Run>;
 
-/// Each contestant once in each round; the order turns with the round.
+/// Each contestant once in each round. The order turns with the round and is
+/// reversed in every other one: what a run leaves behind in the kernel's memory
+/// must not always meet the same one next.
 pub(crate) fn in_turn<K: Copy + Ord>(
     contestants: &[K],
     rounds: u32,
@@ -121,6 +123,9 @@ pub(crate) fn in_turn<K: Copy + Ord>(
     let round = |round: u32| {
         let mut order = contestants.to_vec();
         order.rotate_left(round as usize % contestants.len());
+        if round % 2 == 1 {
+            order.reverse();
+        }
         order.into_iter().filter_map(|contestant| Some((contestant, run(contestant)?))).collect()
     };
     (0..rounds).map(round).collect()
