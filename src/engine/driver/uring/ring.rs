@@ -19,8 +19,8 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Requests that may wait for submission. Few: both rings are gone through from end
-/// to end all the time, and push other things out of the cache.
+/// Requests that may wait for submission. Few, since both rings are gone through
+/// from end to end all the time.
 pub(super) const SUBMISSIONS: u32 = 64;
 
 /// Completions that may wait for us; more are kept by the kernel.
@@ -65,9 +65,6 @@ pub(super) struct Ring {
     period: Box<Timespec>,
     /// What waits to be handled, stamped already.
     reaped: VecDeque<Reaped>,
-    /// How every enter waits: a wait for answers is no wait for a disk, where the
-    /// kernel can tell them apart (Linux 6.15).
-    waits: EnterFlags,
     /// Counts how often all that was queued was handed to the kernel.
     round: u64,
     /// Requests that will complete at least once more.
@@ -82,8 +79,6 @@ impl Ring {
         let waste = Region::untouched(DISCARD_AT_ONCE)?;
         let uring = set_up()?;
         let buffers = Buffers::register(&uring)?;
-        let no_iowait = uring.params().is_feature_no_iowait();
-        let waits = if no_iowait { EnterFlags::NO_IOWAIT } else { EnterFlags::empty() };
         let mut ring = Self {
             uring: ManuallyDrop::new(uring),
             buffers: ManuallyDrop::new(buffers),
@@ -92,7 +87,6 @@ impl Ring {
             addresses,
             period: Box::new(Timespec::from(period)),
             reaped: VecDeque::with_capacity(COMPLETIONS as usize),
-            waits,
             round: 0,
             outstanding: 0,
         };
@@ -202,14 +196,11 @@ impl Ring {
     #[expect(unsafe_code, reason = "io_uring_enter is raw")]
     fn enter_kernel(&mut self, block: bool) -> io::Result<usize> {
         // What waits here holds a buffer each, of which there are only so many.
-        let flags = match self.reaped.len() {
-            ..PLENTY => EnterFlags::GETEVENTS | self.waits,
-            _ => EnterFlags::empty(),
-        };
+        let get_events = u32::from(self.reaped.len() < PLENTY);
         let waiting = self.uring.submission().len() as u32;
         // SAFETY: every waiting entry was made by `push`, whose callers point
         // at memory that this ring owns; there is no argument.
-        unsafe { self.uring.submitter().enter::<u8>(waiting, u32::from(block), flags.bits(), None) }
+        unsafe { self.uring.submitter().enter::<u8>(waiting, u32::from(block), get_events, None) }
     }
 
     /// As with `block`, but no longer than until `moment`.
@@ -226,7 +217,7 @@ impl Ring {
             (Timespec::from(left), EnterFlags::empty())
         };
         let until = SubmitArgs::new().timespec(&time);
-        self.uring.submitter().submit_with_args_and_flags(1, &until, flags | self.waits)
+        self.uring.submitter().submit_with_args_and_flags(1, &until, flags)
     }
 
     /// The next completion that has come.
@@ -303,10 +294,6 @@ impl Ring {
         if !completed.is_empty() {
             // Only now that they are seen to be there.
             let (at, round) = (self.shared.clock.now(), self.round + 1);
-            if self.reaped.is_empty() {
-                // From its beginning again, which is still in the cache.
-                self.reaped.clear();
-            }
             self.reaped.extend(completed.map(|entry| Reaped { entry, at, round }));
         }
     }
