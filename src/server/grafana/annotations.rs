@@ -114,7 +114,8 @@ fn of_restart(change: &Restart) -> Annotation {
             Some(project),
             Some(scenario),
             Some("change"),
-            Some(subject),
+            change.is_of_environment().then_some("environment"),
+            (!change.load.is_empty()).then_some("load"),
             branch.as_deref(),
         ]),
     }

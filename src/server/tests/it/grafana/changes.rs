@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 impl TestApp {
     /// A completed run at so many answers a second, on a host with so many processors.
-    async fn ran(&self, scenario: &str, rps: f64, cores: u32, end: i64) -> (JobId, RunResult) {
-        let lease = self.claim(self.queue(&job_with(json!({"scenario": scenario}))).await).await;
+    async fn ran(&self, given: Value, rps: f64, cores: u32, end: i64) -> (JobId, RunResult) {
+        let lease = self.claim(self.queue(&job_with(given)).await).await;
         let mut result = assemble(&Evidence {
             job_id: lease.job,
             spec: &lease.spec,
@@ -36,7 +36,7 @@ impl TestApp {
         for end in ends {
             // A little noise, the same each time.
             let noisy = rps * (1.0 + 0.01 * ((end * 7919 % 13) as f64 / 6.0 - 1.0));
-            ids.push(self.ran("home page", noisy, cores, end).await.0);
+            ids.push(self.ran(json!({"scenario": "home page"}), noisy, cores, end).await.0);
         }
         ids
     }
@@ -53,7 +53,7 @@ async fn a_step_is_a_row_and_an_annotation_at_its_first_run() {
     let app = TestApp::new().await;
     app.level(1000.0, 2, 0..15).await;
     let slow = app.level(700.0, 2, 15..30).await;
-    let (_, result) = app.ran("other", 5.0, 2, 40).await;
+    let (_, result) = app.ran(json!({"scenario": "other"}), 5.0, 2, 40).await;
     let rows = app.get("/grafana/changes?project=shop&metric=rps").await.rows();
     let [row] = &rows[..] else { panic!("{rows:?}") };
     let told = json!({
@@ -117,6 +117,25 @@ async fn a_new_environment_starts_the_history_anew_and_says_so() {
 }
 
 #[tokio::test]
+async fn another_load_starts_the_history_anew_and_says_so() {
+    let app = TestApp::new().await;
+    app.level(1000.0, 2, 0..15).await;
+    for end in 15..30 {
+        let load = json!({"connections": 7, "requests": 1000});
+        app.ran(json!({"scenario": "home page", "load": load}), 700.0, 2, end).await;
+    }
+    assert!(app.get("/grafana/changes").await.rows().is_empty());
+    let annotations = app.changes_tagged("").await;
+    let [annotation] = &annotations[..] else { panic!("{annotations:?}") };
+    assert_eq!(annotation["tags"], "shop,home page,change,load,main");
+    assert_eq!(annotation["title"], "load changed, home page");
+    assert_eq!(annotation["time"], at(15).to_string());
+    assert!(annotation["text"].as_str().unwrap().contains("load.connections"), "{annotation}");
+    let trend = app.get("/history?project=shop&scenario=home%20page").await.json();
+    assert_eq!((&trend["load_changes"], &trend["environment_changes"]), (&json!([15]), &json!([])));
+}
+
+#[tokio::test]
 async fn a_history_has_every_completed_run_with_its_changes() {
     let app = TestApp::new().await;
     app.level(1000.0, 2, 0..15).await;
@@ -152,8 +171,8 @@ async fn a_generator_of_its_own_has_a_history_of_its_own() {
     // Two generators in turns, the level of both falling half-way.
     for end in 0..30 {
         let rps = if end < 15 { 1000.0 } else { 700.0 } + (end * 7919 % 13) as f64;
-        app.ran("home page", rps * 3.0, 4, 2 * end).await;
-        let (_, result) = app.ran("home page", rps, 2, 2 * end + 1).await;
+        app.ran(json!({"scenario": "home page"}), rps * 3.0, 4, 2 * end).await;
+        let (_, result) = app.ran(json!({"scenario": "home page"}), rps, 2, 2 * end + 1).await;
         of_two = result.environment.fingerprint;
     }
     let history = "/history?project=shop&scenario=home%20page";
