@@ -8,6 +8,7 @@ use benchd_model::{JobId, JobState, SecondRecord, Timestamp};
 use benchd_store::{BaselineFilter, CancelOutcome, Lease, Record};
 use benchd_worker::{Worker, WorkerConfig, WorkerError, worker_name};
 use serde_json::json;
+use std::path::PathBuf;
 use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -242,6 +243,16 @@ async fn a_store_that_stays_away_leaves_the_job_in_the_spool() {
     assert_eq!(document["result"]["counts"]["ok"], 5);
 }
 
+/// Runs the job on a worker that dies, while the store is away: where it is spooled.
+async fn spooled(bench: &Bench, job: JobId) -> PathBuf {
+    execute(bench, REFUSE_RECORDS).await;
+    let impatient = WorkerConfig { keep_trying: Duration::ZERO, ..bench.config(&dead_worker()) };
+    let worker = Worker::new(bench.store.clone(), impatient);
+    let outcome = bounded(worker.run_one(job, CancellationToken::new())).await;
+    let Err(WorkerError::Spooled { path, .. }) = outcome else { panic!("{outcome:?}") };
+    path
+}
+
 #[tokio::test]
 async fn a_job_in_the_spool_comes_home_when_the_store_is_back() {
     let (bench, gate) = (Bench::new().await, Gate::new().await);
@@ -249,12 +260,7 @@ async fn a_job_in_the_spool_comes_home_when_the_store_is_back() {
     let mut spec = spec(&gate.url, json!({"connections": 1, "requests": 5}));
     spec.labels.insert("branch".to_owned(), "main".to_owned());
     let job = bench.post(&spec).await;
-    execute(&bench, REFUSE_RECORDS).await;
-    let impatient = WorkerConfig { keep_trying: Duration::ZERO, ..bench.config(&dead_worker()) };
-    let outcome =
-        bounded(Worker::new(bench.store.clone(), impatient).run_one(job, CancellationToken::new()))
-            .await;
-    let Err(WorkerError::Spooled { path, .. }) = outcome else { panic!("{outcome:?}") };
+    let path = spooled(&bench, job).await;
     assert_eq!(recorded_ok(&bench.recordings(job).await), 0);
     execute(&bench, "DROP TRIGGER away").await;
 
@@ -283,12 +289,7 @@ async fn a_noise_floor_comes_home_with_its_job() {
     spec.compare = serde_json::from_value(compare).unwrap();
     spec.trials = 12;
     let job = bench.post(&spec).await;
-    execute(&bench, REFUSE_RECORDS).await;
-    let impatient = WorkerConfig { keep_trying: Duration::ZERO, ..bench.config(&dead_worker()) };
-    let outcome =
-        bounded(Worker::new(bench.store.clone(), impatient).run_one(job, CancellationToken::new()))
-            .await;
-    assert!(matches!(outcome, Err(WorkerError::Spooled { .. })), "{outcome:?}");
+    spooled(&bench, job).await;
     execute(&bench, "DROP TRIGGER away").await;
     let home = Worker::new(bench.store.clone(), bench.config(&worker_name()));
     let ended = bounded(home.run_one(job, CancellationToken::new())).await;
