@@ -5,9 +5,9 @@
 //! exactly one [`benchd_model::Outcome`], and nothing is retried unseen.
 //!
 //! Map: `plan` is what goes in, `run` coordinates the threads, `driver` moves
-//! bytes, `http1` and `http2` decide what the bytes mean, `budget` says who may send how many, `schedule` when an open loop sends,
-//! `record` keeps the figures. The crate knows no database and no web
-//! server.
+//! bytes, `http1` and `http2` decide what the bytes mean, `budget` says who may
+//! send how many, `schedule` when an open loop sends, `record` keeps the figures.
+//! The crate knows no database and no web server.
 
 mod budget;
 mod clock;

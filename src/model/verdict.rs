@@ -95,7 +95,8 @@ pub struct Validity {
     /// highest of the trials.
     pub generator_cpu_ratio: Option<f64>,
     /// Time the generator's threads waited for a processor, per thread and
-    /// second, 0 to 1; the highest of the trials.
+    /// second, 0 to 1; the highest of the trials. In seconds with 0.5 or more the
+    /// generator was the limit.
     pub generator_wait_ratio: Option<f64>,
     /// Share of the time in which the busiest generator thread worked or waited
     /// for a processor, averaged over the requests, 0 to 1; the highest of the

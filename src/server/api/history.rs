@@ -13,7 +13,7 @@ use benchd_store::JobFilter;
 /// The history of a scenario
 ///
 /// Its completed runs by one metric, oldest first, with the places where the level
-/// changed and where the environment did. Changes of level advise and fail nothing.
+/// changed and where the environment or the load did. Changes of level advise and fail nothing.
 #[utoipa::path(
     get,
     path = "/history",

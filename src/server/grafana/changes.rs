@@ -14,9 +14,9 @@ use benchd_store::JobFilter;
 ///
 /// One row for every place where the level of a metric changed in the history of a
 /// scenario (change points, as E-divisive and Apache Otava find them), ascending. The
-/// search starts anew where the environment or the load changes and passes invalid runs over. It
-/// advises: confirm with a paired comparison before anything fails by it. `from` and
-/// `to` are about the rows; earlier runs are searched all the same.
+/// search starts anew where the environment or the load changes and passes invalid runs
+/// over. It advises: confirm with a paired comparison before anything fails by it.
+/// `from` and `to` are about the rows; earlier runs are searched all the same.
 #[utoipa::path(
     get,
     path = "/grafana/changes",
