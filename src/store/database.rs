@@ -161,7 +161,6 @@ async fn open_file(path: &Path, shown: &str) -> Result<SqliteBackend, StoreError
     let reader = SqlitePoolOptions::new()
         .max_connections(4)
         .acquire_timeout(ACQUIRE_TIMEOUT)
-        // There is no server that could be gone.
         .test_before_acquire(false)
         .connect_lazy_with(options.pragma("query_only", "ON"));
     let file = OpenFile::at(path).map_err(|error| StoreError::Open {
@@ -181,6 +180,8 @@ async fn open_writer(options: &SqliteConnectOptions) -> Result<SqlitePool, sqlx:
             .acquire_timeout(ACQUIRE_TIMEOUT + BUSY_TIMEOUT)
             .idle_timeout(None)
             .max_lifetime(None)
+            // There is no server that could be gone.
+            .test_before_acquire(false)
             // A full or failing disk makes SQLite end a transaction by itself, and
             // the rollback that follows then fails: sqlx goes on counting a
             // transaction and would refuse to begin another, for ever.

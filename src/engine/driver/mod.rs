@@ -5,6 +5,7 @@
 
 mod failure;
 mod pace;
+mod rseq;
 mod talk;
 mod tokio;
 mod uring;
@@ -43,6 +44,7 @@ impl Driver {
         reporter: Reporter,
         orders: &Orders,
     ) {
+        rseq::leave();
         match self {
             Self::Tokio | Self::H2 => tokio::generate(thread, shared, reporter, orders),
             Self::Uring => uring::generate(thread, shared, reporter, orders),
