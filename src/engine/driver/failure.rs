@@ -37,6 +37,11 @@ impl Failure {
         Self::too_slow(shared, Outcome::Timeout, "no connection")
     }
 
+    /// TLS is not agreed on within the limit.
+    pub(super) fn no_handshake_in_time(shared: &Shared) -> Self {
+        Self::too_slow(shared, Outcome::Tls, "TLS handshake not finished")
+    }
+
     /// The request cannot be sent.
     pub(super) fn unsent(error: &io::Error) -> Self {
         Self::new(Outcome::Send, in_words(error))

@@ -70,10 +70,6 @@ impl Choice {
             }
             _ if plan.is_http2() => Ok(Driver::H2.into()),
             DriverChoice::Tokio => Ok(Driver::Tokio.into()),
-            DriverChoice::Auto if plan.is_tls() => Ok(Driver::Tokio.into()),
-            DriverChoice::Uring if plan.is_tls() => {
-                Err(io::Error::new(io::ErrorKind::Unsupported, "it does not carry TLS"))
-            }
             DriverChoice::Auto | DriverChoice::Uring => {
                 let choice = Self::from(Driver::Uring);
                 match uring::probe() {

@@ -43,16 +43,21 @@ fn without<T: Send>(call: i64, work: impl FnOnce() -> T + Send) -> T {
 
 #[test]
 fn io_uring_runs_where_it_is_granted_and_nothing_is_said() {
-    let auto = run_nothing("http", DriverChoice::Auto).unwrap().end;
-    match run_nothing("http", DriverChoice::Uring) {
-        Ok(asked) => {
-            assert_eq!((auto.driver.as_str(), asked.end.driver.as_str()), ("io_uring", "io_uring"));
-            assert!(auto.notes.is_empty(), "{:?}", auto.notes);
-        }
-        // This kernel, or the container around this test, has none.
-        Err(error) => {
-            assert!(matches!(error, EngineError::Driver(_)), "{error}");
-            assert_eq!((auto.driver.as_str(), auto.notes.len()), ("tokio", 1));
+    for scheme in ["http", "https"] {
+        let auto = run_nothing(scheme, DriverChoice::Auto).unwrap().end;
+        match run_nothing(scheme, DriverChoice::Uring) {
+            Ok(asked) => {
+                assert_eq!(
+                    (auto.driver.as_str(), asked.end.driver.as_str()),
+                    ("io_uring", "io_uring")
+                );
+                assert!(auto.notes.is_empty(), "{:?}", auto.notes);
+            }
+            // This kernel, or the container around this test, has none.
+            Err(error) => {
+                assert!(matches!(error, EngineError::Driver(_)), "{error}");
+                assert_eq!((auto.driver.as_str(), auto.notes.len()), ("tokio", 1));
+            }
         }
     }
 }
@@ -73,10 +78,4 @@ fn who_asks_for_io_uring_alone_is_told_why_there_is_none() {
     let text = error.to_string();
     assert!(matches!(error, EngineError::Driver(_)), "{text}");
     assert!(text.contains("io_uring") && text.contains("os error 1)"), "{text}");
-}
-
-#[test]
-fn tls_is_no_refusal_to_remark_on() {
-    let end = run_nothing("https", DriverChoice::Auto).unwrap().end;
-    assert_eq!((end.driver.as_str(), end.notes.len()), ("tokio", 0));
 }

@@ -41,7 +41,7 @@ impl Stage {
     pub(super) fn too_slow(self, shared: &Shared) -> Failure {
         match self {
             Self::Connecting => Failure::no_connection_in_time(shared),
-            Self::Shaking => Failure::too_slow(shared, Outcome::Tls, "TLS handshake not finished"),
+            Self::Shaking => Failure::no_handshake_in_time(shared),
             Self::Greeting => {
                 let what = "no HTTP/2 SETTINGS from the server";
                 Failure::too_slow(shared, Outcome::Timeout, what)

@@ -19,6 +19,8 @@ pub(super) enum Op {
     Receive,
     /// A receive that throws away what it gets.
     Discard,
+    /// A wait until the socket takes more.
+    Room,
     Tick,
 }
 
@@ -92,6 +94,7 @@ impl Done {
             2 => Op::Send,
             3 => Op::Receive,
             4 => Op::Discard,
+            5 => Op::Room,
             _ => Op::Tick,
         };
         let lend = |buffer| Buffers::lent(buffer, result.unwrap_or(0));

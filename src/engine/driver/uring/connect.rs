@@ -6,6 +6,7 @@ use super::slot::Stage;
 use crate::clock::{NEVER, Nanos};
 use crate::driver::failure::{Failure, UNASKED, met_itself};
 use crate::endpoint::{self, Endpoint, Route};
+use crate::record::Handshake;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, Shutdown, SocketFlags, SocketType};
 use std::io;
@@ -78,7 +79,7 @@ impl Load {
         let socket = slot.socket.insert(socket);
         let token = Token { slot: index as u32, generation: slot.generation };
         if self.shared.prepared.endpoint(route.endpoint).is_unix() {
-            self.established(index, self.now());
+            self.opened(index, self.now());
         } else {
             slot.queued = self.ring.connect(socket.as_fd(), route.endpoint, token);
         }
@@ -99,8 +100,9 @@ impl Load {
             rustix::net::connect(&socket, self.ring.address(route.endpoint))?;
             return Ok(socket);
         }
-        if !self.small {
-            // Its last piece must not wait until the others are acknowledged.
+        if !self.small || self.shared.prepared.tls.is_some() {
+            // The last piece must not wait until the others are acknowledged, nor
+            // a request for what TLS has said before.
             rustix::net::sockopt::set_tcp_nodelay(&socket, true)?;
         }
         if let Some(source) = route.source {
@@ -126,17 +128,31 @@ impl Load {
             }
             return self.give_up_on(index, &failure);
         }
-        self.established(index, done.at);
+        self.opened(index, done.at);
     }
 
-    /// The connection of slot `index` is open since `at`.
-    fn established(&mut self, index: usize, at: Nanos) {
+    /// The connection of slot `index` is there since `at`.
+    fn opened(&mut self, index: usize, at: Nanos) {
+        if !self.begin_handshake(index, at) {
+            self.established(index, at, at - self.slots[index].begun, None);
+        }
+    }
+
+    /// The connection of slot `index`, which took `connect` to be there, is ready
+    /// since `at`.
+    pub(super) fn established(
+        &mut self,
+        index: usize,
+        at: Nanos,
+        connect: Nanos,
+        tls: Option<Handshake>,
+    ) {
         let slot = &mut self.slots[index];
         slot.connecting = false;
         slot.established = true;
         slot.refusals = 0;
         slot.talk.used = false;
-        self.recorder.connected(slot.talk.endpoint, at, at - slot.begun, None);
+        self.recorder.connected(slot.talk.endpoint, at, connect, tls);
         self.open.set(self.open.get() + 1);
         self.shared.gauge.established();
         if slot.stage == Stage::Preconnecting {
@@ -178,7 +194,9 @@ impl Load {
     #[cold]
     pub(super) fn drop_if_closed(&mut self, index: usize, now: Nanos) {
         let used = self.slots[index].talk.used;
-        match self.look(index) {
+        let found =
+            if self.slots[index].tls.is_some() { self.heard(index) } else { self.look(index) };
+        match found {
             Look::Nothing => {}
             // What a server says unasked on a new connection, the exchange will
             // read and judge: a greeting tells which protocol it speaks.
@@ -217,6 +235,7 @@ impl Load {
         }
         drop(socket);
         (slot.connecting, slot.receiving, slot.sending) = (false, false, false);
+        slot.tls = None;
         self.shared.gauge.give_socket();
         if std::mem::take(&mut slot.established) {
             self.open.set(self.open.get() - 1);

@@ -22,6 +22,7 @@ impl Load {
             // An earlier connection's.
             _ if self.slots[index].generation != done.token.generation => {}
             Op::Receive | Op::Discard => self.received(index, &done),
+            Op::Room => self.has_room(index),
             Op::Send | Op::SendWhole => self.sent(index, &done),
             Op::Connect => self.connected(index, &done),
         }
@@ -36,6 +37,9 @@ impl Load {
         let slot = &mut self.slots[index];
         let Some(socket) = &slot.socket else { return };
         slot.stage = Stage::Exchanging;
+        if slot.tls.is_some() {
+            return self.seal(index);
+        }
         let token = slot.token(index);
         if self.small {
             // Whole unless a completion says otherwise.
@@ -59,7 +63,7 @@ impl Load {
         let Some(socket) = slot.socket.as_ref().filter(|_| !slot.receiving) else { return };
         slot.receiving = true;
         let (socket, token, unseen) = (socket.as_fd(), slot.token(index), slot.talk.unseen());
-        slot.queued = if !self.tcp || (unseen == 0 && self.bulky == Some(false)) {
+        slot.queued = if !self.discards || (unseen == 0 && self.bulky == Some(false)) {
             // All that the server sends, and its end, will come by themselves.
             self.ring.receive(socket, token)
         } else if unseen > 0 {
@@ -134,8 +138,13 @@ impl Load {
     fn received(&mut self, index: usize, done: &Done) {
         let slot = &mut self.slots[index];
         slot.receiving = done.more;
+        if slot.tls.is_some() {
+            return self.received_sealed(index, done);
+        }
         match self.slots[index].stage {
-            Stage::Exchanging if self.is_overtaken(index, done) => self.ask_anew(index, done),
+            Stage::Exchanging if self.is_overtaken(index, done) => {
+                self.ask_anew(index, matches!(done.result, Ok(1..)));
+            }
             Stage::Exchanging => self.answered(index, done),
             Stage::Parting => {
                 match done.result {
@@ -160,7 +169,7 @@ impl Load {
     /// True for what came on a kept connection before the request was sent: it
     /// answers nothing.
     #[inline]
-    fn is_overtaken(&self, index: usize, done: &Done) -> bool {
+    pub(super) fn is_overtaken(&self, index: usize, done: &Done) -> bool {
         let slot = &self.slots[index];
         done.round <= slot.asked && slot.talk.used && !matches!(done.result, Err(Errno::NOBUFS))
     }
@@ -168,12 +177,12 @@ impl Load {
     /// Makes the attempt of slot `index` on a new connection: the present one
     /// was given up before the request reached it.
     #[cold]
-    fn ask_anew(&mut self, index: usize, done: &Done) {
+    pub(super) fn ask_anew(&mut self, index: usize, unasked: bool) {
         let attempt = &mut self.slots[index].talk.attempt;
         let (start, measured) = (attempt.start, attempt.measured);
         self.recorder.unsent(measured, std::mem::take(&mut attempt.written));
         attempt.flushed = false;
-        self.drop_idle(index, start, matches!(done.result, Ok(1..)));
+        self.drop_idle(index, start, unasked);
         self.connect_for_attempt(index);
     }
 

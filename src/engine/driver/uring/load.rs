@@ -1,6 +1,7 @@
 //! The load of one thread: which slot does what next. Completions of the
 //! kernel are taken apart in `events`; connections are made in `connect`.
 
+use super::completion::Token;
 use super::open_loop::OpenLoop;
 use super::ring::{Ring, Wait};
 use super::slot::{Slot, Stage};
@@ -52,8 +53,8 @@ pub(super) struct Load {
     pub(super) timeout: Nanos,
     /// The request is sent in one piece.
     pub(super) small: bool,
-    /// The endpoints are no sockets in the file system.
-    pub(super) tcp: bool,
+    /// Nobody need look at a body: it comes plain, and by TCP.
+    pub(super) discards: bool,
     /// The last response did not come in one piece, but with a length: the next
     /// one's body need not be looked at. None before the first one.
     pub(super) bulky: Option<bool>,
@@ -69,6 +70,8 @@ pub(super) struct Load {
     /// Slots whose request cannot be sent, to be judged when nothing that has
     /// come is unread.
     pub(super) doubtful: Vec<usize>,
+    /// Connections under TLS whose request has yet to go out.
+    pub(super) unsealed: Vec<Token>,
 }
 
 impl Load {
@@ -90,7 +93,7 @@ impl Load {
             fins_missed: 0,
             timeout: nanos(plan.timeout),
             small: prepared.request.len() <= SMALL,
-            tcp: !plan.endpoints.iter().any(Endpoint::is_unix),
+            discards: !plan.is_tls() && !plan.endpoints.iter().any(Endpoint::is_unix),
             bulky: None,
             window: None,
             window_over: false,
@@ -99,6 +102,7 @@ impl Load {
             permits: outstanding_connects(prepared.threads),
             tick_due: false,
             doubtful: Vec::new(),
+            unsealed: Vec::new(),
             shared: shared.clone(),
         })
     }
@@ -158,6 +162,7 @@ impl Load {
             if self.busy == 0 {
                 break;
             }
+            self.send_sealed();
             self.ring.enter(if all_begun { self.patience() } else { Wait::Not })?;
             self.handle_some();
             self.judge_doubtful();
@@ -212,11 +217,18 @@ impl Load {
     /// Slot `index` makes its next attempt, or rests.
     #[inline]
     pub(super) fn next(&mut self, index: usize, now: Nanos) {
-        let slot = &self.slots[index];
-        if self.open_loop.is_none() && !slot.receiving && slot.socket.is_some() {
+        if self.open_loop.is_none() && self.is_unwatched(index) {
             self.drop_if_closed(index, now);
         }
         self.go_on(index, now);
+    }
+
+    /// True when no completion will tell what may have come on the connection.
+    #[inline]
+    pub(super) fn is_unwatched(&mut self, index: usize) -> bool {
+        let slot = &mut self.slots[index];
+        let quiet = slot.tls.as_mut().is_none_or(|tls| tls.is_quiet());
+        slot.socket.is_some() && !(slot.receiving && quiet)
     }
 
     /// As `next`, but the connection, if there is one, is known to be of use.
@@ -265,7 +277,8 @@ impl Load {
     #[inline]
     pub(super) fn completed(&mut self, index: usize, exchange: &Exchange, unread: bool) {
         let slot = &mut self.slots[index];
-        slot.talk.settle(exchange, &mut self.recorder, &self.heads, || None);
+        let tls = slot.tls.as_ref();
+        slot.talk.settle(exchange, &mut self.recorder, &self.heads, || tls?.describe());
         if !exchange.kept {
             return self.part(index, exchange.completed.excess);
         }
@@ -318,6 +331,9 @@ impl Load {
         }
         self.slots[index].stage = Stage::Parting;
         self.deadlines[index] = self.now() + FIN_PATIENCE;
+        if self.slots[index].tls.is_some() {
+            return self.heed(index);
+        }
         self.receive(index);
     }
 
@@ -362,7 +378,11 @@ impl Load {
                 self.opened_ahead(index);
             }
             Stage::Connecting => {
-                self.give_up_on(index, &Failure::no_connection_in_time(&self.shared));
+                let failure = match &self.slots[index].tls {
+                    None => Failure::no_connection_in_time(&self.shared),
+                    Some(_) => Failure::no_handshake_in_time(&self.shared),
+                };
+                self.give_up_on(index, &failure);
             }
             Stage::Exchanging => {
                 let failure = self.slots[index].talk.too_slow(&self.shared);

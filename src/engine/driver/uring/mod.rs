@@ -1,6 +1,6 @@
 //! The io_uring driver: one ring per generator thread, and no system call but
-//! one per batch of events once connections are open. Plain TCP only. All
-//! `unsafe` of the engine is in `ring` and `buffers`.
+//! one per batch of events once connections are open; under TLS, one more for
+//! each request. All its `unsafe` is in `ring` and `buffers`.
 
 mod buffers;
 mod completion;
@@ -9,6 +9,8 @@ mod events;
 mod load;
 mod open_loop;
 mod ring;
+mod sealed;
+mod session;
 mod setup;
 mod slot;
 

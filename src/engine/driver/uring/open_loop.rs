@@ -75,7 +75,7 @@ impl Load {
     /// Begins the request that was intended to start at `intended` on slot
     /// `index`, free since `free`.
     fn begin_due(&mut self, index: usize, intended: Nanos, free: Nanos) {
-        if self.slots[index].socket.is_some() && !self.slots[index].receiving {
+        if self.is_unwatched(index) {
             self.drop_if_closed(index, free);
         }
         let now = self.now();

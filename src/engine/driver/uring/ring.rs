@@ -10,6 +10,7 @@ use crate::endpoint::Endpoint;
 use crate::shared::Shared;
 use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
 use io_uring::{EnterFlags, IoUring, opcode, squeue};
+use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, SocketAddrAny};
 use std::collections::VecDeque;
@@ -133,6 +134,12 @@ impl Ring {
         self.push(entry, Op::Send, token)
     }
 
+    /// Completes when the socket takes more, or is broken.
+    pub(super) fn await_room(&mut self, socket: BorrowedFd<'_>, token: Token) -> u64 {
+        let entry = opcode::PollAdd::new(Fd(socket.as_raw_fd()), PollFlags::OUT.bits().into());
+        self.push(entry.build(), Op::Room, token)
+    }
+
     /// Receives whatever comes, until it completes without `more`.
     pub(super) fn receive(&mut self, socket: BorrowedFd<'_>, token: Token) -> u64 {
         self.receive_buffered(socket, MULTISHOT | POLL_FIRST, 0, token)
@@ -229,6 +236,12 @@ impl Ring {
         }
         self.outstanding -= usize::from(!done.more && done.op.always_completes());
         Some(done)
+    }
+
+    /// The present round: what is queued now has it.
+    #[inline]
+    pub(super) const fn round(&self) -> u64 {
+        self.round
     }
 
     /// True when what was queued in that round has not been handed to the

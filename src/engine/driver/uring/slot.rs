@@ -1,6 +1,7 @@
 //! One user, as data: what it is doing, its connection, its talk.
 
 use super::completion::Token;
+use super::session::Session;
 use crate::clock::Nanos;
 use crate::driver::talk::Talk;
 use std::os::fd::OwnedFd;
@@ -11,11 +12,11 @@ pub(super) enum Stage {
     /// It waits for the window.
     #[default]
     Waiting,
-    /// It opens its connection ahead of time.
+    /// It opens its connection ahead of time, which includes TLS.
     Preconnecting,
     /// It is free since then: an open loop has no request due for it.
     Free(Nanos),
-    /// It opens a connection for its attempt.
+    /// It opens a connection for its attempt, which includes TLS.
     Connecting,
     /// Its request is under way.
     Exchanging,
@@ -57,6 +58,8 @@ pub(super) struct Slot {
     pub(super) connecting: bool,
     pub(super) receiving: bool,
     pub(super) sending: bool,
+    /// TLS on the connection, from its first byte on.
+    pub(super) tls: Option<Box<Session>>,
     pub(super) talk: Talk,
 }
 

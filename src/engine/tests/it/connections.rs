@@ -2,7 +2,7 @@
 
 use crate::script::Step::{Again, Hold, Read, Rst, Say};
 use crate::script::{TEN_CLOSED, TEN_GOOD, cases};
-use crate::support::{Server, listener_with_lasting_port, load};
+use crate::support::{Server, as_spoken, listener_with_lasting_port, load};
 use benchd_model::Outcome;
 use benchd_model::spec::Protocol;
 use socket2::SockRef;
@@ -143,7 +143,8 @@ fn a_listener_that_dies_and_returns_costs_its_gap() {
     let answers = served.clone();
     std::thread::spawn(move || {
         let serve = |count: usize| {
-            for mut stream in listener.incoming().take(count).map_while(Result::ok) {
+            let accepted = listener.incoming().take(count).map_while(Result::ok);
+            for mut stream in accepted.map(as_spoken) {
                 if matches!(stream.read(&mut [0; 4096]), Ok(1..)) {
                     answers.fetch_add(1, Ordering::SeqCst);
                     stream.write_all(LAST).ok();

@@ -15,9 +15,11 @@ mod latencies_open_loop;
 mod open_loop;
 mod requests;
 mod script;
+mod sealing;
 mod support;
 mod tls;
 
 use benchd_engine::DriverChoice;
 
 const DRIVER: DriverChoice = DriverChoice::Tokio;
+const SEALED: bool = false;

@@ -155,7 +155,9 @@ fn a_request_that_waits_for_too_long_is_never_sent() {
     // One connection times out over and over. A limit is noticed every 2 ms, when
     // the limit of the next request has passed, too.
     assert_eq!((run.total.due, run.of(Outcome::Ok)), (300, 0));
-    let (timeouts, dropped) = (run.of(Outcome::Timeout), run.of(Outcome::Dropped));
+    // What is left of the limit may be too short for a handshake.
+    let timeouts = run.of(Outcome::Timeout) + run.of(Outcome::Tls);
+    let dropped = run.of(Outcome::Dropped);
     assert!(timeouts >= 1 && dropped >= 1 && timeouts + dropped == 300, "{}", run.reasons());
     assert!(run.reasons().contains("no connection free within 100ms"), "{}", run.reasons());
     assert_eq!(run.total.failed.min_us(), Some(100_000), "nobody had an answer before that");

@@ -1,6 +1,7 @@
 //! Scripted servers on loopback, and a run against one of them with the checks
 //! that every run must pass.
 
+use crate::sealing::sealed;
 use benchd_engine::{
     DriverChoice, EngineError, HeaderDefaults, Plan, Progress, RequestPlan, Row, Stop, TlsOptions,
     run,
@@ -99,6 +100,7 @@ impl Server {
                 let Ok(stream) = stream else { continue };
                 stream.set_nodelay(true).unwrap();
                 let number = accepted.fetch_add(1, Ordering::SeqCst);
+                let stream = as_spoken(stream);
                 let script = script.clone();
                 let peer = Peer { stream, number, buffered: Vec::new(), over: over.clone() };
                 std::thread::spawn(move || script(peer));
@@ -122,6 +124,11 @@ impl Drop for Server {
         self.over.store(true, Ordering::SeqCst);
         TcpStream::connect(self.address).ok();
     }
+}
+
+/// A connection as the script of a server sees it.
+pub(crate) fn as_spoken(stream: TcpStream) -> TcpStream {
+    if crate::SEALED { sealed(stream) } else { stream }
 }
 
 /// A listener that keeps its port when it is shut down. The kernel gives a
@@ -257,7 +264,7 @@ pub(crate) fn load_until(plan: &Plan, stop: &Stop, seen: &mut dyn FnMut(&Progres
         phases: Vec::new(),
         started: None,
     };
-    let done = run(plan, stop, &mut |progress| {
+    let done = run(&as_served(plan), stop, &mut |progress| {
         seen(&progress);
         match progress {
             Progress::Phase(phase) => measured.phases.push(phase),
@@ -282,6 +289,16 @@ pub(crate) fn load_until(plan: &Plan, stop: &Stop, seen: &mut dyn FnMut(&Progres
     let limit = plan.timeout.as_micros() as u64;
     assert!(measured.total.latency.max_us().is_none_or(|max| max <= limit), "ok, yet too late");
     measured
+}
+
+/// The plan for servers behind TLS, where they are.
+fn as_served(plan: &Plan) -> Plan {
+    let mut plan = plan.clone();
+    if crate::SEALED {
+        plan.url.set_scheme("https").unwrap();
+        plan.tls.insecure = true;
+    }
+    plan
 }
 
 /// Time in flight is that of the attempts, and never more than users have.

@@ -1,6 +1,7 @@
 //! TLS: whom the engine trusts, and what it says when it does not.
 
 use crate::support::{Measured, Server, load};
+use benchd_engine::DriverChoice;
 use benchd_model::Outcome;
 use benchd_model::spec::Protocol;
 use rcgen::{CertificateParams, KeyPair};
@@ -94,6 +95,9 @@ fn a_handshake_that_stalls_or_is_cut_is_a_tls_failure() {
     for protocol in [Protocol::Http1, Protocol::H2] {
         let server = Server::start(|peer| peer.hold());
         let run = load(server.address, |plan| {
+            if protocol == Protocol::H2 {
+                plan.driver = DriverChoice::Auto;
+            }
             plan.url = format!("https://localhost:{}/", server.address.port()).parse().unwrap();
             plan.protocol = protocol;
             plan.timeout = Duration::from_millis(100);

@@ -13,6 +13,8 @@ mod endpoints;
 mod failures;
 #[path = "../it/framing.rs"]
 mod framing;
+#[path = "../it/handshakes.rs"]
+mod handshakes;
 #[path = "../it/latencies.rs"]
 mod latencies;
 #[path = "../it/latencies_open_loop.rs"]
@@ -23,9 +25,14 @@ mod open_loop;
 mod requests;
 #[path = "../it/script.rs"]
 mod script;
+#[path = "../it/sealing.rs"]
+mod sealing;
 #[path = "../it/support.rs"]
 mod support;
+#[path = "../it/tls.rs"]
+mod tls;
 
 use benchd_engine::DriverChoice;
 
 const DRIVER: DriverChoice = DriverChoice::Uring;
+const SEALED: bool = false;

@@ -1,0 +1,32 @@
+//! The same scripted servers as in `it`, each behind TLS, against the io_uring
+//! driver. Where the kernel refuses a ring, it is the tokio driver's TLS.
+
+#![expect(clippy::unwrap_used, reason = "a script that fails must end its test")]
+
+#[path = "../it/connections.rs"]
+mod connections;
+#[path = "../it/endings.rs"]
+mod endings;
+#[path = "../it/failures.rs"]
+mod failures;
+#[path = "../it/framing.rs"]
+mod framing;
+#[path = "../it/latencies.rs"]
+mod latencies;
+#[path = "../it/latencies_open_loop.rs"]
+mod latencies_open_loop;
+#[path = "../it/open_loop.rs"]
+mod open_loop;
+#[path = "../it/requests.rs"]
+mod requests;
+#[path = "../it/script.rs"]
+mod script;
+#[path = "../it/sealing.rs"]
+mod sealing;
+#[path = "../it/support.rs"]
+mod support;
+
+use benchd_engine::DriverChoice;
+
+const DRIVER: DriverChoice = DriverChoice::Uring;
+const SEALED: bool = true;
