@@ -1,5 +1,6 @@
 //! TLS: whom the engine trusts, and what it says when it does not.
 
+use crate::open_loop::{at, by_time};
 use crate::support::{Measured, Server, load};
 use benchd_engine::DriverChoice;
 use benchd_model::Outcome;
@@ -16,6 +17,16 @@ use std::time::Duration;
 /// A TLS server with a self-signed certificate for `localhost`. It keeps the
 /// server names it was asked for.
 pub(crate) fn tls_server(names: Arc<Mutex<Vec<Option<String>>>>) -> Server {
+    answering(move |connection| {
+        names.lock().unwrap().push(connection.server_name().map(str::to_owned));
+        connection.writer().write_all(ANSWER).unwrap();
+    })
+}
+
+const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nServer: t\r\nContent-Length: 3\r\n\r\nabc";
+
+/// A TLS server that sends at once what `answer` has put into the connection.
+fn answering(answer: impl Fn(&mut ServerConnection) + Send + Sync + 'static) -> Server {
     let key = KeyPair::generate().unwrap();
     let certificate =
         CertificateParams::new(vec!["localhost".to_owned()]).unwrap().self_signed(&key).unwrap();
@@ -34,10 +45,8 @@ pub(crate) fn tls_server(names: Arc<Mutex<Vec<Option<String>>>>) -> Server {
         let mut stream = StreamOwned::new(connection, peer.stream);
         let mut request = [0; 4096];
         while let Ok(1..) = stream.read(&mut request) {
-            let name = stream.conn.server_name().map(str::to_owned);
-            names.lock().unwrap().push(name);
-            let answer = b"HTTP/1.1 200 OK\r\nServer: t\r\nContent-Length: 3\r\n\r\nabc";
-            stream.write_all(answer).unwrap();
+            answer(&mut stream.conn);
+            stream.flush().unwrap();
         }
     })
 }
@@ -137,4 +146,49 @@ fn a_server_that_never_shakes_hands_does_not_put_the_window_off_again_and_again(
     // As many as are tried at once, and not the others after them.
     let accepted = accepted.load(Ordering::SeqCst);
     assert!((16..600).contains(&accepted), "{accepted}");
+}
+
+#[test]
+fn records_that_say_nothing_to_us_change_nothing() {
+    for rate in [None, Some(200.0)] {
+        let server = answering(|connection| {
+            connection.writer().write_all(ANSWER).unwrap();
+            // New keys, in a record of their own behind the answer.
+            connection.refresh_traffic_keys().unwrap();
+        });
+        let run = load(server.address, |plan| {
+            plan.url = format!("https://localhost:{}/", server.address.port()).parse().unwrap();
+            plan.tls.insecure = true;
+            if let Some(rate) = rate {
+                by_time(plan, Duration::from_millis(200));
+                at(plan, rate);
+            }
+        });
+        run.all(Outcome::Ok, if rate.is_some() { 40 } else { 10 });
+        assert_eq!((run.opened(), server.accepted(), run.end.notes.len()), (1, 1, 0));
+    }
+}
+
+#[test]
+fn a_connection_that_tls_has_ended_is_not_used_again() {
+    let server = answering(|connection| {
+        connection.writer().write_all(ANSWER).unwrap();
+        connection.send_close_notify();
+    });
+    let run = load_tls(&server, "localhost", true);
+    run.all(Outcome::Ok, 10);
+    assert_eq!((run.opened(), run.total.connections.idle_closed), (10, 10));
+}
+
+#[test]
+fn what_comes_unasked_in_a_record_of_its_own_ends_the_connection() {
+    let server = answering(|connection| {
+        connection.writer().write_all(ANSWER).unwrap();
+        connection.writer().write_all(b"HTTP/1.1 200 OK\r\n").unwrap();
+    });
+    let run = load_tls(&server, "localhost", true);
+    run.all(Outcome::Ok, 10);
+    assert_eq!(run.opened(), 10);
+    let told = run.end.notes.join(" ");
+    assert!(told.contains("after a complete response"), "{told}");
 }
