@@ -3,7 +3,8 @@
 
 use crate::clock::Nanos;
 use crate::tls::{self, TlsPlan};
-use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
+use rustix::io::retry_on_intr;
+use rustix::net::{SendAncillaryBuffer, SendFlags, send, sendmsg};
 use rustls::ClientConnection;
 use std::io::{self, IoSlice, Write};
 use std::os::fd::BorrowedFd;
@@ -139,19 +140,23 @@ fn wrong(error: rustls::Error) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, error)
 }
 
+const FLAGS: SendFlags = SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT);
+
 /// Writes to a socket what it takes at once.
 struct Outlet<'a>(BorrowedFd<'a>);
 
 impl Write for Outlet<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.write_vectored(&[IoSlice::new(bytes)])
+        Ok(retry_on_intr(|| send(self.0, bytes, FLAGS))?)
     }
 
     /// What TLS has to say and a request leave together.
     fn write_vectored(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
-        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        let send = || sendmsg(self.0, pieces, &mut SendAncillaryBuffer::default(), flags);
-        Ok(rustix::io::retry_on_intr(send)?)
+        if let [piece] = pieces {
+            return self.write(piece);
+        }
+        let send = || sendmsg(self.0, pieces, &mut SendAncillaryBuffer::default(), FLAGS);
+        Ok(retry_on_intr(send)?)
     }
 
     fn flush(&mut self) -> io::Result<()> {
