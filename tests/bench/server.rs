@@ -10,8 +10,9 @@ use tempfile::TempDir;
 
 /// The body of one of the articles that benchmark nginx.
 const LARGE_BYTES: u64 = 53_339;
-/// How long nginx may take to see that a client is gone.
-const SETTLING: Duration = Duration::from_secs(20);
+/// How long nginx may take to see that a client is gone: a connection whose
+/// last packet was lost stays until its `keepalive_timeout` of 75 s.
+const SETTLING: Duration = Duration::from_secs(90);
 const PAUSE: Duration = Duration::from_millis(5);
 
 pub(crate) struct Server {
