@@ -107,10 +107,10 @@ impl Rate {
 /// What moves the bytes of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DriverChoice {
-    /// io_uring where the target is plain and the kernel grants it, else tokio.
+    /// io_uring for HTTP/1 where the kernel grants it, else tokio.
     #[default]
     Auto,
-    /// The portable driver; it also carries TLS.
+    /// The portable driver; it also carries HTTP/2.
     Tokio,
     /// io_uring, or no run.
     Uring,

@@ -5,7 +5,7 @@ use rustix::net::RecvFlags;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncBufRead as _, AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::client::TlsStream;
 
 /// An open byte stream to the server.
@@ -75,9 +75,9 @@ impl Transport {
         }
     }
 
-    /// Looks at a stream on which nothing is due. On a plain one this costs a
-    /// system call only when the runtime has heard of something, and takes no
-    /// byte away.
+    /// Looks at a stream on which nothing is due, and takes no byte away. On a
+    /// plain one this costs a system call only when the runtime has heard of
+    /// something.
     #[inline]
     pub(super) fn look(&mut self, context: &mut Context<'_>) -> Idle {
         let mut byte = [0];
@@ -85,8 +85,8 @@ impl Transport {
             Self::Plain(socket) => {
                 socket.try_read(|| Ok(rustix::net::recv(&*socket, &mut byte, RecvFlags::PEEK)?.0))
             }
-            Self::Tls(_) => match self.poll_read(context, &mut byte) {
-                Poll::Ready(read) => read,
+            Self::Tls(stream) => match Pin::new(stream).poll_fill_buf(context) {
+                Poll::Ready(buffered) => buffered.map(<[u8]>::len),
                 Poll::Pending => return Idle::Quiet,
             },
         };

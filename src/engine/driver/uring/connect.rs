@@ -194,8 +194,15 @@ impl Load {
     #[cold]
     pub(super) fn drop_if_closed(&mut self, index: usize, now: Nanos) {
         let used = self.slots[index].talk.used;
-        let found =
-            if self.slots[index].tls.is_some() { self.heard(index) } else { self.look(index) };
+        let sealed = self.slots[index].tls.is_some();
+        let found = match self.heard(index) {
+            Look::Nothing => match self.look(index) {
+                // Records that may say nothing.
+                Look::Bytes if sealed => Look::Nothing,
+                found => found,
+            },
+            found => found,
+        };
         match found {
             Look::Nothing => {}
             // What a server says unasked on a new connection, the exchange will

@@ -49,7 +49,8 @@ impl Load {
         while let Some(token) = self.unsealed.get(next).copied() {
             next += 1;
             let index = token.slot as usize;
-            if self.slots[index].generation == token.generation {
+            let slot = &self.slots[index];
+            if slot.generation == token.generation && slot.stage == Stage::Exchanging {
                 self.send_request(index);
                 // Said on a new connection before anybody asked.
                 if self.slots[index].tls.as_mut().is_some_and(|tls| !tls.is_quiet()) {
@@ -130,7 +131,13 @@ impl Load {
                     found => self.ask_anew(index, matches!(found, Look::Bytes)),
                 }
             }
-            Stage::Exchanging => self.answered_sealed(index, done),
+            Stage::Exchanging => {
+                if self.slots[index].talk.attempt.written == 0 {
+                    // Nothing is an answer before there is a question.
+                    self.send_request(index);
+                }
+                self.answered_sealed(index, done);
+            }
             _ => {
                 self.take_unasked(index, done);
                 self.heed(index);
@@ -228,20 +235,27 @@ impl Load {
                 }
                 Heard::End => break slot.talk.end(shared, now),
                 Heard::Broken(error) => break Err(slot.talk.broken(&error)),
-                Heard::Nothing if bytes.is_empty() => return self.receive(index),
+                Heard::Nothing if bytes.is_empty() => {
+                    // TLS may owe the server a word that it waits for. If that
+                    // fails, receiving will tell.
+                    drop(self.flush(index));
+                    return self.receive(index);
+                }
                 Heard::Nothing => {
                     if let Err(error) = tls.take(&mut bytes) {
                         // It may tell the server why.
                         drop(tls.flush(socket.as_fd()));
-                        break Err(slot.talk.broken(&error));
+                        // What came whole before it is heard first.
+                        tls.lose(error);
+                        bytes = &[];
                     }
                 }
             }
         };
         match ended {
             Ok(exchange) => {
-                if tls.take_unasked(bytes).is_err() {
-                    tls.lose();
+                if let Err(error) = tls.take_unasked(bytes) {
+                    tls.lose(error);
                 }
                 self.completed(index, &exchange, true);
             }
@@ -257,8 +271,8 @@ impl Load {
             (Ok(_), Some(lent)) => tls.take_unasked(self.ring.filled(lent)),
             (Ok(_), None) => tls.end(),
         };
-        if taken.is_err() {
-            tls.lose();
+        if let Err(error) = taken {
+            tls.lose(error);
         }
     }
 

@@ -17,8 +17,8 @@ pub(super) struct Session {
     pub(super) since: Nanos,
     /// How long it took until then.
     pub(super) connect: Nanos,
-    /// The socket is of no more use.
-    lost: bool,
+    /// What ended it, with nothing to be taken any more.
+    lost: Option<io::Error>,
 }
 
 /// How a send went.
@@ -46,7 +46,7 @@ impl Session {
     /// Begins a handshake on a connection that is there since `since`.
     pub(super) fn new(plan: &TlsPlan, since: Nanos, connect: Nanos) -> io::Result<Self> {
         let connection = ClientConnection::new(plan.config.clone(), plan.server_name.clone());
-        Ok(Self { connection: connection.map_err(wrong)?, since, connect, lost: false })
+        Ok(Self { connection: connection.map_err(wrong)?, since, connect, lost: None })
     }
 
     pub(super) fn is_shaking(&self) -> bool {
@@ -72,10 +72,10 @@ impl Session {
         self.connection.process_new_packets().map(drop).map_err(wrong)
     }
 
-    /// Takes all bytes, unless the server says something: nobody waits for it, so
-    /// the connection is done with.
+    /// Takes all bytes though nobody waits for what they say, as far as there is
+    /// room for it: one TLS record.
     pub(super) fn take_unasked(&mut self, mut bytes: &[u8]) -> io::Result<()> {
-        while !bytes.is_empty() && self.is_quiet() {
+        while !bytes.is_empty() {
             self.take(&mut bytes)?;
         }
         Ok(())
@@ -86,19 +86,20 @@ impl Session {
         self.take(&mut &[][..])
     }
 
-    /// The socket has failed while nobody waited.
-    pub(super) fn lose(&mut self) {
-        self.lost = true;
+    /// Nothing more can be taken, because of `error`. What was taken before is
+    /// still heard.
+    pub(super) fn lose(&mut self, error: io::Error) {
+        self.lost.get_or_insert(error);
     }
 
     /// What has come and is not yet read.
     pub(super) fn heard(&mut self) -> Heard<'_> {
-        match self.connection.reader().into_first_chunk() {
-            Ok([]) => Heard::End,
-            Ok(bytes) => Heard::Bytes(bytes),
-            Err(_) if self.lost => Heard::End,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Heard::Nothing,
-            Err(error) => Heard::Broken(error),
+        match (self.connection.reader().into_first_chunk(), &self.lost) {
+            (Ok([]), _) => Heard::End,
+            (Ok(bytes), _) => Heard::Bytes(bytes),
+            (Err(_), Some(error)) => Heard::Broken(same(error)),
+            (Err(error), None) if error.kind() == io::ErrorKind::WouldBlock => Heard::Nothing,
+            (Err(error), None) => Heard::Broken(error),
         }
     }
 
@@ -140,6 +141,16 @@ fn wrong(error: rustls::Error) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, error)
 }
 
+/// `error` once more, as far as failures are told apart.
+fn same(error: &io::Error) -> io::Error {
+    let of_tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    match (error.raw_os_error(), of_tls) {
+        (Some(code), _) => io::Error::from_raw_os_error(code),
+        (None, Some(of_tls)) => wrong(of_tls.clone()),
+        (None, None) => io::Error::new(error.kind(), error.to_string()),
+    }
+}
+
 const FLAGS: SendFlags = SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT);
 
 /// Writes to a socket what it takes at once.
@@ -161,5 +172,111 @@ impl Write for Outlet<'_> {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Heard, Session};
+    use crate::plan::Plan;
+    use crate::tls::TlsPlan;
+    use benchd_model::JobSpec;
+    use rcgen::{CertificateParams, KeyPair};
+    use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+    use rustls::{ServerConfig, ServerConnection};
+    use std::io::Write as _;
+    use std::net::SocketAddr;
+    use std::os::fd::AsFd as _;
+    use std::os::unix::net::UnixStream;
+    use std::sync::Arc;
+
+    fn server() -> ServerConnection {
+        let key = KeyPair::generate().unwrap();
+        let certificate = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+        let chain = vec![CertificateDer::from(certificate.self_signed(&key).unwrap())];
+        let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(chain, key)
+            .unwrap();
+        ServerConnection::new(Arc::new(config)).unwrap()
+    }
+
+    /// The ciphertext of what `server` has to say.
+    fn said(server: &mut ServerConnection) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        while server.wants_write() {
+            server.write_tls(&mut bytes).unwrap();
+        }
+        bytes
+    }
+
+    fn record(server: &mut ServerConnection, plain: &[u8]) -> Vec<u8> {
+        server.writer().write_all(plain).unwrap();
+        said(server)
+    }
+
+    /// Two ends that have agreed.
+    fn agreed() -> (Session, ServerConnection) {
+        let document = serde_json::json!({"load": {"duration": "24h"},
+            "target": {"url": "https://localhost/", "insecure": true}});
+        let spec = JobSpec::parse(&document, &|_| None).unwrap();
+        let plan =
+            Plan::from_spec(&spec, vec![SocketAddr::from(([127, 0, 0, 1], 443)).into()]).unwrap();
+        let mut session = Session::new(&TlsPlan::new(&plan).unwrap(), 0, 0).unwrap();
+        let mut server = server();
+        let (near, mut far) = UnixStream::pair().unwrap();
+        while session.is_shaking() || server.is_handshaking() {
+            if session.connection.wants_write() {
+                session.flush(near.as_fd()).unwrap();
+                server.read_tls(&mut far).unwrap();
+                server.process_new_packets().unwrap();
+            }
+            session.take_unasked(&said(&mut server)).unwrap();
+        }
+        (session, server)
+    }
+
+    /// All that can be heard, and whether that ends broken.
+    fn everything(session: &mut Session) -> (Vec<u8>, bool) {
+        let mut heard = Vec::new();
+        loop {
+            let length = match session.heard() {
+                Heard::Bytes(bytes) => {
+                    heard.extend_from_slice(bytes);
+                    bytes.len()
+                }
+                Heard::Broken(_) => return (heard, true),
+                Heard::Nothing | Heard::End => return (heard, false),
+            };
+            session.consume(length);
+        }
+    }
+
+    #[test]
+    fn what_comes_unasked_in_several_records_is_heard_whole() {
+        let (mut session, mut server) = agreed();
+        let pieces = [vec![b'a'; 5_000], vec![b'b'; 5_000], b"c".to_vec()];
+        for piece in &pieces {
+            session.take_unasked(&record(&mut server, piece)).unwrap();
+        }
+        assert_eq!(everything(&mut session), (pieces.concat(), false));
+    }
+
+    #[test]
+    fn what_came_before_a_record_that_is_wrong_is_heard_first() {
+        let (mut session, mut server) = agreed();
+        let mut bytes = record(&mut server, b"whole");
+        let mut wrong = record(&mut server, b"wrong");
+        *wrong.last_mut().unwrap() ^= 1;
+        bytes.extend(wrong);
+        let error = session.take_unasked(&bytes).unwrap_err();
+        session.lose(error);
+        assert_eq!(everything(&mut session), (b"whole".to_vec(), true));
+        let Heard::Broken(error) = session.heard() else { panic!("it is not broken") };
+        assert!(crate::tls::reason(&error).contains("decrypt"), "{}", crate::tls::reason(&error));
     }
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 const HELLO: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 const UNTIL_CLOSE: &[u8] = b"HTTP/1.1 200 OK\r\n\r\nhello";
 const LENGTH_100: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n";
+const LENGTH_10000: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 10000\r\n\r\n";
 const CHUNKS_FOLLOW: &[u8] = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
 const CHUNKS: &[u8] = b"3;a=\"b;\"\r\nhel\r\n02 \r\nlo\r\n0\r\nX-Sum: 1\r\n\r\n";
 const INTERIM: &[u8] =
@@ -53,6 +54,11 @@ cases! {
         [Read, Say(b"HTTP/1.1 200\r\nContent-Length: 5\r\n\r\nhello"), Again];
     later_minor_version: TEN_GOOD
         [Read, Say(b"HTTP/1.2 200 OK\r\nContent-Length: 5\r\n\r\nhello"), Again];
+
+    said_before_the_request: TEN_GOOD [Dribble(HELLO), Hold],
+        plan: |plan| plan.requests = Some(1), counts: &[(Outcome::Ok, 1)], body: 5, kept: 1, statuses: &[(200, 1)];
+    said_at_length_before_the_request: TEN_GOOD [Say(LENGTH_10000), Say(&[b'x'; 10_000]), Hold],
+        plan: |plan| plan.requests = Some(1), counts: &[(Outcome::Ok, 1)], body: 10_000, kept: 1, statuses: &[(200, 1)];
 
     until_close: TEN_CLOSED [Read, Say(UNTIL_CLOSE)];
     until_close_dribbled: TEN_CLOSED [Read, Dribble(UNTIL_CLOSE)];
