@@ -132,8 +132,10 @@ impl Load {
                 }
             }
             Stage::Exchanging => {
-                if self.slots[index].talk.attempt.written == 0 {
-                    // Nothing is an answer before there is a question.
+                let attempt = &self.slots[index].talk.attempt;
+                if attempt.written == 0 && attempt.write_error.is_none() {
+                    // Nothing is an answer before there is a question. One that
+                    // has failed is not sealed twice.
                     self.send_request(index);
                 }
                 self.answered_sealed(index, done);
