@@ -223,6 +223,8 @@ impl Load {
         let Self { slots, ring, recorder, heads, shared, .. } = self;
         let slot = &mut slots[index];
         let (Some(socket), Some(tls)) = (&slot.socket, &mut slot.tls) else { return };
+        // What has come unasked may have come before the attempt began.
+        let now = now.max(slot.talk.attempt.sent);
         let mut bytes = lent.map_or(&[][..], |lent| ring.filled(lent));
         let ended = loop {
             match tls.heard() {

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a script that fails must end its test")]
 
+mod certificate;
 mod connections;
 mod endings;
 mod endpoints;

@@ -2,9 +2,8 @@
 //! leaves in records of the same pieces, its end is told and done, its reset
 //! resets.
 
-use rcgen::{CertificateParams, KeyPair};
+use crate::certificate::server_config;
 use rustix::event::{PollFd, PollFlags, poll};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection};
 use socket2::SockRef;
 use std::io::{self, Read, Write};
@@ -35,20 +34,7 @@ pub(crate) fn sealed(outer: TcpStream) -> TcpStream {
 
 fn config() -> Arc<ServerConfig> {
     static CONFIG: OnceLock<Arc<ServerConfig>> = OnceLock::new();
-    let make = || {
-        let key = KeyPair::generate().unwrap();
-        let certificate = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
-        let certificate = certificate.self_signed(&key).unwrap();
-        let chain = vec![CertificateDer::from(certificate.der().to_vec())];
-        let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth();
-        Arc::new(config.with_single_cert(chain, key).unwrap())
-    };
-    CONFIG.get_or_init(make).clone()
+    CONFIG.get_or_init(server_config).clone()
 }
 
 struct Pump {

@@ -1,13 +1,12 @@
 //! TLS: whom the engine trusts, and what it says when it does not.
 
+use crate::certificate::server_config;
 use crate::open_loop::{at, by_time};
 use crate::support::{Measured, Server, load};
 use benchd_engine::DriverChoice;
 use benchd_model::Outcome;
 use benchd_model::spec::Protocol;
-use rcgen::{CertificateParams, KeyPair};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use rustls::{ServerConnection, StreamOwned};
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,19 +26,7 @@ const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nServer: t\r\nContent-Length: 3\r\n\r\
 
 /// A TLS server that sends at once what `answer` has put into the connection.
 fn answering(answer: impl Fn(&mut ServerConnection) + Send + Sync + 'static) -> Server {
-    let key = KeyPair::generate().unwrap();
-    let certificate =
-        CertificateParams::new(vec!["localhost".to_owned()]).unwrap().self_signed(&key).unwrap();
-    let chain = vec![CertificateDer::from(certificate.der().to_vec())];
-    let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(chain, key)
-        .unwrap();
-    let config = Arc::new(config);
+    let config = server_config();
     Server::start(move |peer| {
         let connection = ServerConnection::new(config.clone()).unwrap();
         let mut stream = StreamOwned::new(connection, peer.stream);
@@ -49,6 +36,26 @@ fn answering(answer: impl Fn(&mut ServerConnection) + Send + Sync + 'static) -> 
             stream.flush().unwrap();
         }
     })
+}
+
+#[test]
+fn an_answer_before_the_request_is_heard_from_its_first_byte() {
+    let config = server_config();
+    let server = Server::start(move |peer| {
+        let connection = ServerConnection::new(config.clone()).unwrap();
+        let mut stream = StreamOwned::new(connection, peer.stream);
+        stream
+            .write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok")
+            .unwrap();
+        stream.flush().unwrap();
+        drop(stream.read(&mut [0; 4096]));
+    });
+    let run = load(server.address, |plan| {
+        plan.url = format!("https://localhost:{}/", server.address.port()).parse().unwrap();
+        plan.tls.insecure = true;
+        (plan.requests, plan.connections) = (Some(20), 20);
+    });
+    assert_eq!(run.of(Outcome::Ok), 20, "{}", run.reasons());
 }
 
 fn load_tls(server: &Server, host: &str, insecure: bool) -> Measured {

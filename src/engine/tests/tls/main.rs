@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a script that fails must end its test")]
 
+#[path = "../it/certificate.rs"]
+mod certificate;
 #[path = "../it/connections.rs"]
 mod connections;
 #[path = "../it/endings.rs"]
